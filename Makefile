@@ -1,0 +1,69 @@
+# Every target sets up what it needs and redoes only what changed.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+JAR := provider/keygroups/jars/keygroups-spark4.3_2.13.jar
+WHEELED := dist/.built
+PACKAGE := provider/keygroups
+# Folders are listed too: deleting or renaming a file changes its folder.
+SCALA := $(shell find jvm-shim -name __pycache__ -prune -o \( -type d -o -name '*.scala' \) -print)
+PYFILES := $(shell find $(PACKAGE) -name jars -prune -o -name __pycache__ -prune -o -type f -print)
+ARGS ?=
+
+export PYSPARK_PYTHON := $(abspath $(BIN)/python)
+unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
+
+.DEFAULT_GOAL := help
+.PHONY: help setup jar demo test test-all bench lint format docs wheel clean
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(INSTALLED) $(JAR) ## Create .venv with everything in it, and build the jar
+
+jar: $(JAR) ## Compile the JVM shim with the Scala compiler of pyspark
+
+demo: setup ## Stream the flights of 2013 through the provider and check the answer
+	$(BIN)/python -m keygroups.demo $(ARGS)
+
+test: setup ## Run the everyday tests (ARGS=... goes to pytest)
+	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+
+test-all: setup ## Run all tests, the slow ones too (ARGS=... goes to pytest)
+	$(BIN)/python -m pytest $(ARGS)
+
+bench: setup ## Measure Spark's providers and this one in one run
+	$(BIN)/python tests/bench/run.py $(ARGS)
+
+lint: $(INSTALLED) ## Check format, style, types and layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## Format the Python files and fix what can be fixed
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+
+docs: $(INSTALLED) ## Write docs/settings.md anew from settings.json
+	$(BIN)/keygroups settings > docs/settings.md
+
+wheel: $(WHEELED) ## Build the wheel, with the jar in it, into dist/
+
+clean: ## Delete everything that was built
+	rm -rf $(VENV) dist build $(PACKAGE)/jars .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find provider tests jvm-shim -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+$(JAR): $(SCALA) jvm-shim/build.py $(PACKAGE)/settings.json $(PACKAGE)/_version.py | $(INSTALLED)
+	$(BIN)/python jvm-shim/build.py --output $@
+
+$(WHEELED): $(JAR) $(PYFILES) pyproject.toml README.md LICENSE | $(INSTALLED)
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	touch $@

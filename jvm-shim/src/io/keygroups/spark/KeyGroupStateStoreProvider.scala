@@ -1,0 +1,116 @@
+package io.keygroups.spark
+
+import io.keygroups.spark.bridge.{FamilyMessage, StoreSpec}
+import io.keygroups.spark.store.Session
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.spark.SPARK_VERSION
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.keygroups.SparkInternals
+import org.apache.spark.sql.types.StructType
+
+/**
+ * Spark's state, kept in key groups by a Python store. Switched on with
+ * `spark.sql.streaming.stateStore.providerClass=io.keygroups.spark.KeyGroupStateStoreProvider`.
+ */
+class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
+  import KeyGroupStateStoreProvider._
+
+  @volatile private var storeId: StateStoreId = _
+  private var storeConf: StateStoreConf = _
+  private var hadoopConf: Configuration = _
+  private var host: StoreHost = _
+
+  override def init(stateStoreId: StateStoreId, keySchema: StructType, valueSchema: StructType,
+      keyStateEncoderSpec: KeyStateEncoderSpec, useColumnFamilies: Boolean, storeConfs: StateStoreConf,
+      hadoopConf: Configuration, useMultipleValuesPerKey: Boolean,
+      stateSchemaProvider: Option[StateSchemaProvider]): Unit = {
+    requireSpark()
+    requireSupported(keyStateEncoderSpec, useColumnFamilies, useMultipleValuesPerKey, storeConfs)
+    this.storeId = stateStoreId
+    this.storeConf = storeConfs
+    this.hadoopConf = hadoopConf
+    val settings = Settings.parse(storeConfs.sqlConfs)
+    val shape = KeyShapes.of(stateStoreId, keySchema, keyStateEncoderSpec, hadoopConf)
+    val folder = stateStoreId.storeCheckpointLocation()
+    val operatorFolder = new Path(stateStoreId.checkpointRootLocation, stateStoreId.operatorId.toString)
+    val family =
+      FamilyMessage(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema.json, valueSchema.json, shape.prefixColumns)
+    val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf), Seq(family))
+    host = new StoreHost(shape, valueSchema.length, settings, spec, new FileTransfer(operatorFolder, folder, hadoopConf),
+      storeConfs.minVersionsToRetain)
+  }
+
+  override def stateStoreId: StateStoreId = storeId
+
+  override def getStore(version: Long, stateStoreCkptId: Option[String], forceSnapshotOnCommit: Boolean,
+      loadEmpty: Boolean): StateStore = {
+    if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", Name)
+    var millis = 0L
+    val session = Metrics.timed(millis = _)(newSession(version, stateStoreCkptId, readOnly = false))
+    new KeyGroupStateStore(storeId, session, host, this, millis)
+  }
+
+  override def getReadStore(version: Long, stateStoreCkptId: Option[String]): ReadStateStore =
+    new KeyGroupReadStateStore(storeId, newSession(version, stateStoreCkptId, readOnly = true), this)
+
+  /** The read store goes on; it shares the segments of its version. */
+  override def upgradeReadStoreToWriteStore(readStore: ReadStateStore, version: Long, stateStoreCkptId: Option[String],
+      forceSnapshotOnCommit: Boolean): StateStore = getStore(version, stateStoreCkptId, forceSnapshotOnCommit, false)
+
+  override protected def maintainSnapshots(): Unit = host.compactThoroughly()
+
+  override protected def cleanUp(): Unit = host.cleanUp()
+
+  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = Metrics.all
+
+  override def close(): Unit = if (host != null) host.close()
+
+  override def toString: String = s"KeyGroupStateStoreProvider[$storeId]"
+
+  private[spark] def usesCheckpointIds: Boolean = storeConf.enableStateStoreCheckpointIds
+
+  private[spark] def reportCommit(version: Long): Unit =
+    if (storeConf.commitValidationEnabled) StateStore.reportCommitToCoordinator(version, storeId, hadoopConf)
+
+  private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
+    if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))
+    try new Session(host, host.load(version, checkpointId), readOnly)
+    catch { case error: Throwable => throw StateStoreErrors.cannotLoadStore(error) }
+  }
+}
+
+object KeyGroupStateStoreProvider {
+  val Name = "KeyGroupStateStoreProvider"
+  /** Spark copies a query's number of state partitions here; it is in no argument of init. */
+  private val PartitionsKey = "spark.sql.streaming.internal.stateStore.partitions"
+
+  private def partitions(conf: Configuration): Int = conf.getInt(PartitionsKey, 0)
+
+  private def pathBelow(id: StateStoreId): String =
+    if (id.storeName == StateStoreId.DEFAULT_STORE_NAME) id.partitionId.toString else s"${id.partitionId}/${id.storeName}"
+
+  private def requireSpark(): Unit = {
+    val running = SPARK_VERSION.split('.').take(2).mkString(".")
+    if (running != Settings.sparkMinor) {
+      throw Failures.version(s"this jar of keygroups ${Settings.version} is built for Spark ${Settings.sparkMinor} and " +
+        s"this is Spark $SPARK_VERSION: use the jar that 'keygroups conf' names for it")
+    }
+  }
+
+  private def requireSupported(spec: KeyStateEncoderSpec, useColumnFamilies: Boolean, useMultipleValues: Boolean,
+      conf: StateStoreConf): Unit = {
+    if (useColumnFamilies) throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
+    if (useMultipleValues) throw StateStoreErrors.unsupportedOperationException("multipleValuesPerKey", Name)
+    if (conf.stateStoreEncodingFormat != "unsaferow") {
+      throw StateStoreErrors.unsupportedOperationException(s"encoding format ${conf.stateStoreEncodingFormat}", Name)
+    }
+    spec match {
+      case PrefixKeyScanStateEncoderSpec(schema, columns) if columns <= 0 || columns >= schema.length =>
+        throw StateStoreErrors.incorrectNumOrderingColsForPrefixScan(columns.toString)
+      case _: NoPrefixKeyStateEncoderSpec | _: PrefixKeyScanStateEncoderSpec =>
+      case other => throw StateStoreErrors.unsupportedOperationException(other.getClass.getSimpleName, Name)
+    }
+  }
+}

@@ -1,0 +1,35 @@
+package io.keygroups.spark
+
+import org.apache.spark.sql.execution.streaming.state._
+
+/** What Spark shows of a store in StreamingQueryProgress and in its UI. */
+object Metrics {
+  val OverlayBytes: StateStoreCustomMetric =
+    StateStoreCustomSizeMetric("keyGroupsOverlayBytes", "key groups: bytes in the write buffer at commit")
+  val MappedBytes: StateStoreCustomMetric =
+    StateStoreCustomSizeMetric("keyGroupsMappedBytes", "key groups: bytes of mapped segments and their indexes")
+  val Segments: StateStoreCustomMetric = StateStoreCustomSumMetric("keyGroupsSegments", "key groups: segments")
+  val CheckpointBytes: StateStoreCustomMetric =
+    StateStoreCustomSizeMetric("keyGroupsCheckpointBytes", "key groups: bytes of the version file")
+  val LoadTime: StateStoreCustomMetric = timing("keyGroupsLoadMs", "time to load the version")
+  val ApplyTime: StateStoreCustomMetric = timing("keyGroupsApplyMs", "time to sort and seal the changes")
+  val CommitTime: StateStoreCustomMetric = timing("keyGroupsCommitMs", "time to commit")
+  val UploadTime: StateStoreCustomMetric = timing("keyGroupsUploadMs", "time to upload the version file")
+  val CompactionTime: StateStoreCustomMetric =
+    timing("keyGroupsCompactionMs", "time of background compaction since the last commit")
+  val BridgeCalls: StateStoreCustomMetric =
+    StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
+
+  val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
+    CommitTime, UploadTime, CompactionTime, BridgeCalls)
+
+  private def timing(name: String, what: String): StateStoreCustomMetric =
+    StateStoreCustomTimingMetric(name, s"key groups: $what")
+
+  /** Milliseconds that `body` took, added to `sink`. */
+  def timed[T](sink: Long => Unit)(body: => T): T = {
+    val start = System.nanoTime()
+    try body
+    finally sink((System.nanoTime() - start) / 1000000)
+  }
+}

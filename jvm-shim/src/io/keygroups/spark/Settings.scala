@@ -1,0 +1,90 @@
+package io.keygroups.spark
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.Properties
+
+import scala.collection.immutable.ListMap
+import scala.util.Using
+
+import io.keygroups.spark.bridge.Json
+import org.apache.spark.network.util.JavaUtils
+
+/** One entry of settings.json, which Python reads as well. */
+private case class Declared(name: String, `type`: String, default: Any)
+
+/** The settings that a query gives, without their prefix, and the values that the JVM needs itself. */
+final class Settings private (values: Map[String, String]) {
+  /** As Python takes them; it checks every value. */
+  def forPython: Map[String, String] = values
+
+  val python: String = text("python")
+  val localDir: String = text("localDir")
+  val overlayBytes: Long = bytes("overlayBytes")
+  val maxSegments: Int = int("maxSegments")
+  val callTimeoutSeconds: Int = int("callTimeoutSeconds")
+  val startTimeoutSeconds: Int = int("startTimeoutSeconds")
+
+  private def text(name: String): String =
+    values.getOrElse(name, Settings.declared(name).default.toString).trim
+
+  private def int(name: String): Int = read(name, "a whole number")(_.toInt)
+
+  private def bytes(name: String): Long = read(name, "a size such as 64m")(JavaUtils.byteStringAsBytes)
+
+  private def read[T](name: String, expected: String)(parse: String => T): T =
+    try parse(text(name))
+    catch {
+      case _: NumberFormatException =>
+        throw Failures.setting(s"${Settings.Prefix}$name is not valid (expected $expected, found '${text(name)}')")
+    }
+}
+
+object Settings {
+  val Prefix = "spark.sql.streaming.stateStore.keyGroups."
+
+  private val declared: Map[String, Declared] =
+    ListMap.from(Json.read[Seq[Declared]](resource("settings.json")).map(d => d.name -> d))
+
+  private val build: Properties = {
+    val properties = new Properties()
+    properties.load(new java.io.StringReader(resource("keygroups.properties")))
+    properties
+  }
+
+  /** Version of this jar, and the Spark minor that it was compiled for. */
+  val version: String = build.getProperty("version")
+  val sparkMinor: String = build.getProperty("spark")
+
+  /**
+   * The settings among all of a query's state store configuration.
+   *
+   * Throws KeyGroupsException: a name under our prefix is unknown.
+   */
+  def parse(conf: Map[String, String]): Settings = {
+    val values = conf.collect { case (key, value) if key.startsWith(Prefix) => key.drop(Prefix.length) -> value }
+    values.keys.find(!declared.contains(_)).foreach { name =>
+      val nearest = declared.keys.minBy(distance(name, _))
+      throw Failures.setting(s"$Prefix$name is not a setting of keygroups: did you mean $Prefix$nearest?")
+    }
+    new Settings(values)
+  }
+
+  /** Levenshtein distance, upper and lower case being the same. */
+  private def distance(a: String, b: String): Int = {
+    val (left, right) = (a.toLowerCase, b.toLowerCase)
+    val row = (0 to right.length).toArray
+    for (i <- 1 to left.length) {
+      var diagonal = row(0)
+      row(0) = i
+      for (j <- 1 to right.length) {
+        val substituted = diagonal + (if (left(i - 1) == right(j - 1)) 0 else 1)
+        diagonal = row(j)
+        row(j) = math.min(substituted, math.min(row(j), row(j - 1)) + 1)
+      }
+    }
+    row(right.length)
+  }
+
+  private def resource(name: String): String =
+    Using.resource(getClass.getResourceAsStream(name))(in => new String(in.readAllBytes(), UTF_8))
+}

@@ -1,0 +1,193 @@
+package io.keygroups.spark
+
+import java.io.File
+import java.nio.file.NoSuchFileException
+import java.util.concurrent.Future
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
+
+import scala.util.control.NonFatal
+
+import io.keygroups.spark.bridge._
+import io.keygroups.spark.segment.{MappedSegment, SegmentView}
+import io.keygroups.spark.store._
+import org.apache.spark.internal.Logging
+
+/**
+ * A provider's side of the bridge: versions are loaded, committed and compacted here. Calls of several tasks and of
+ * maintenance may come at once.
+ *
+ * @param versionsToRetain Spark's minBatchesToRetain
+ */
+final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Settings, spec: StoreSpec,
+    transfer: FileTransfer, versionsToRetain: Int) extends SessionHost with Logging {
+  private var remote: RemoteStore = _
+  private var latest: LoadedVersion = _
+  private var isClosed = false
+  private val compacting = new AtomicBoolean()
+  @volatile private var compaction: Future[_] = _
+  @volatile private var lastRows = 0
+
+  val compactionMillis = new AtomicLong()
+  def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
+  def overlayBytes: Long = settings.overlayBytes
+  def expectedRows: Int = lastRows
+  def chunkFolder: File = open().folder
+
+  /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
+  def load(version: Long, checkpointId: Option[String]): LoadedVersion = {
+    val store = open()
+    val known = synchronized(Option(latest)).filter { l =>
+      l.key.version == version && (checkpointId.isEmpty || checkpointId == l.key.checkpointId)
+    }
+    known.flatMap(_.share()).getOrElse {
+      val view = store.callWithFiles[VersionView]("load") { (listing, missing) =>
+        LoadRequest(store.number, VersionKey(version, checkpointId), listing, missing)
+      }
+      if (version == 0) transfer.createFolder()
+      adopt(store, view.get)
+    }
+  }
+
+  def applyChunk(session: String, chunk: ChunkMessage): Future[MappedSegment] = {
+    val store = open()
+    Background.sort {
+      val view = store.call[SegmentView]("apply", ApplyRequest(store.number, session, chunk)).get
+      MappedSegment.open(view, spec.partitions)
+    }
+  }
+
+  /** Make a session's writes the next version, and durable. */
+  def commit(session: Session, timings: CommitTimings): LoadedVersion = {
+    val store = open()
+    awaitCompactionIfBehind(session.version.segments.length)
+    val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.numKeys)
+    val committed = store.call[Committed]("commit", request).get
+    timings.apply = committed.sortMillis
+    timings.uploadBytes = new File(committed.upload.head).length()
+    try Metrics.timed(timings.upload = _)(transfer.upload(committed.upload.head, committed.upload(1)))
+    catch {
+      case error: Throwable =>
+        ignoring("forget")(store.call[Boolean]("forget", ForgetRequest(store.number, committed.version.key)))
+        throw Failures.capacity(s"the version file could not be written (path ${transfer.storeFolder}/" +
+          s"${committed.upload(1)}, found $error): the previous version stays good; make the checkpoint's file " +
+          "system writable and restart the query", error)
+    }
+    lastRows = request.chunk.rows
+    val version = adopt(store, committed.version)
+    if (committed.compact) startCompaction(store)
+    version
+  }
+
+  /** A session came to nothing: its chunks are dropped. */
+  def abort(session: Session): Unit = {
+    val store = synchronized(remote)
+    if (store != null && store.isAlive) {
+      ignoring("abort")(store.call[Boolean]("abort", SessionRequest(store.number, session.id)))
+    }
+  }
+
+  /** Compaction with an eye on space, and upload of what is still to be uploaded. */
+  def compactThoroughly(): Unit = withStore(compact(_, thorough = true))
+
+  /** Delete files that no retained version needs. */
+  def cleanUp(): Unit = withStore { store =>
+    val names = store.callWithFiles[Seq[String]]("deletable") { (listing, missing) =>
+      DeletableRequest(store.number, versionsToRetain, listing, missing)
+    }
+    transfer.delete(names.getOrElse(Seq.empty))
+  }
+
+  def close(): Unit = {
+    val store = synchronized {
+      isClosed = true
+      if (latest != null) latest.release()
+      latest = null
+      val open = remote
+      remote = null
+      open
+    }
+    if (store != null && store.isAlive) ignoring("close")(store.call[Boolean]("close", CloseRequest(store.number)))
+  }
+
+  /** The store in a living process. After a process has died, all that it knew is loaded again. */
+  private def open(): RemoteStore = synchronized {
+    if (remote == null || !remote.isAlive) {
+      if (isClosed) throw Failures.retry("the provider was unloaded", null)
+      if (latest != null) latest.release()
+      latest = null
+      remote = RemoteStore.open(settings, spec, transfer)
+    }
+    remote
+  }
+
+  /** Map a version and make it the latest; its holder and this provider release it each for itself. */
+  private def adopt(store: RemoteStore, view: VersionView): LoadedVersion = synchronized {
+    val known = Option(latest).toSeq.flatMap(_.segments).map(s => s.view.id -> s).toMap
+    val mapped = mapAll(view, known, store)
+    if (latest != null) latest.release()
+    latest = mapped
+    mapped.share().get
+  }
+
+  private def mapAll(view: VersionView, known: Map[String, MappedSegment], store: RemoteStore): LoadedVersion =
+    try {
+      val segments = view.segments.map { s =>
+        known.get(s.id).filter(_.retain()).getOrElse(MappedSegment.open(s, spec.partitions))
+      }
+      new LoadedVersion(view.key, view.numKeys, view.maxParallelism, segments.toArray)
+    } catch {
+      case _: NoSuchFileException => // compacted away between the answer and the mapping
+        val again = store.call[VersionView]("load", LoadRequest(store.number, view.key, None, Seq.empty))
+        mapAll(again.get, known, store)
+    }
+
+  private def startCompaction(store: RemoteStore): Unit =
+    if (compacting.compareAndSet(false, true)) {
+      compaction = Background.compact {
+        try compact(store, thorough = false)
+        catch { case NonFatal(error) => logWarning(s"compaction of ${spec.store} failed; it will be tried again", error) }
+        finally compacting.set(false)
+      }
+    }
+
+  private def compact(store: RemoteStore, thorough: Boolean): Unit = Metrics.timed(t => compactionMillis.addAndGet(t)) {
+    var more = true
+    while (more) {
+      val done = store.call[Compacted]("compact", CompactRequest(store.number, thorough))
+      done.foreach { compacted =>
+        replaceLatest(store, compacted.version)
+        transfer.upload(compacted.upload.head, compacted.upload(1))
+        store.call[Boolean]("uploaded", UploadedRequest(store.number, compacted.upload(1)))
+      }
+      more = done.isDefined
+    }
+  }
+
+  /** Read the same version from fewer segments, unless a later one has come meanwhile; that lists them itself. */
+  private def replaceLatest(store: RemoteStore, view: VersionView): Unit = synchronized {
+    if (!isClosed && latest != null && latest.key == view.key) adopt(store, view).release()
+  }
+
+  private def awaitCompactionIfBehind(segments: Int): Unit = {
+    val running = compaction
+    if (segments >= settings.maxSegments && running != null) running.get()
+  }
+
+  private def withStore(body: RemoteStore => Unit): Unit = {
+    val store = synchronized(remote)
+    if (store != null && store.isAlive) body(store)
+  }
+
+  private def ignoring(what: String)(body: => Unit): Unit =
+    try body
+    catch { case NonFatal(error) => logWarning(s"$what of ${spec.store} failed", error) }
+}
+
+/** Times of one commit in ms. */
+final class CommitTimings {
+  var load = 0L
+  var apply = 0L
+  var upload = 0L
+  var total = 0L
+  var uploadBytes = 0L
+}

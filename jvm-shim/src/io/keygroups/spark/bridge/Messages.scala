@@ -1,0 +1,46 @@
+package io.keygroups.spark.bridge
+
+import io.keygroups.spark.segment.SegmentView
+import io.keygroups.spark.store.ChunkMessage
+
+/* What crosses the bridge; the other side is keygroups.bridge.messages. */
+
+case class FamilyMessage(name: String, key_schema: String, value_schema: String, prefix_columns: Int)
+
+case class StoreSpec(operatorFolder: String, store: String, partitions: Int, families: Seq[FamilyMessage])
+
+case class OpenRequest(spec: StoreSpec, settings: Map[String, String])
+
+/** A version, and which attempt's. */
+case class VersionKey(version: Long, checkpointId: Option[String])
+
+/** A file in the store's checkpoint folder, as an array in JSON: name, time of modification in ms, length. */
+case class LoadRequest(store: Int, key: VersionKey, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
+
+case class DeletableRequest(store: Int, retain: Int, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
+
+case class ApplyRequest(store: Int, session: String, chunk: ChunkMessage)
+
+case class CommitRequest(store: Int, session: String, base: VersionKey, chunk: ChunkMessage, numKeys: Long)
+
+case class SessionRequest(store: Int, session: String)
+
+case class ForgetRequest(store: Int, key: VersionKey)
+
+case class CompactRequest(store: Int, thorough: Boolean)
+
+case class UploadedRequest(store: Int, name: String)
+
+case class CloseRequest(store: Int)
+
+case class VersionView(key: VersionKey, numKeys: Long, maxParallelism: Int, segments: Seq[SegmentView])
+
+/** Fields of `keygroups.store.store.Upload`, a pair in JSON: local path, name in the checkpoint folder. */
+case class Committed(version: VersionView, upload: Seq[String], compact: Boolean, sortMillis: Long)
+
+case class Compacted(version: VersionView, upload: Seq[String])
+
+/** What the JVM must bring before it calls again; files are pairs of checkpoint path and local path. */
+case class Want(listing: Boolean, files: Seq[Seq[String]], head: Boolean)
+
+case class Failure(kind: String, message: String)

@@ -1,0 +1,161 @@
+package io.keygroups.spark.bridge
+
+import java.io.{BufferedReader, File, InputStreamReader}
+import java.net.InetAddress
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.SecureRandom
+import java.util.Base64
+import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
+
+import scala.util.control.NonFatal
+
+import io.keygroups.spark.{Failures, KeyGroupsException, Settings}
+import org.apache.spark.internal.Logging
+import org.apache.spark.sql.keygroups.SparkInternals
+import py4j.ClientServer
+
+/**
+ * A Python process and the py4j client to it. It ends when its standard input closes, so it can't outlive this JVM.
+ *
+ * @param folder for its local files, 0700; it deletes it at its end
+ */
+final class ServerProcess private (process: Process, client: ClientServer, val folder: File) extends Logging {
+  private val api =
+    client.getPythonServerEntryPoint(Array[Class[_]](classOf[ServerApi])).asInstanceOf[ServerApi]
+
+  def isAlive: Boolean = process.isAlive
+
+  def pid: Long = process.pid()
+
+  /**
+   * One call. Throws KeyGroupsException of kind retry if the process is gone or late, after which it is gone for good.
+   */
+  def call(method: String, payload: String): String =
+    try api.call(method, payload)
+    catch {
+      case NonFatal(error) =>
+        stop()
+        throw Failures.retry(
+          s"the store process (pid $pid) died or did not answer '$method' in time: the task is retried on a new one",
+          error)
+    }
+
+  def stop(): Unit = {
+    process.destroyForcibly()
+    process.waitFor(5, TimeUnit.SECONDS)
+    client.shutdown()
+    SparkInternals.deleteRecursively(folder)
+  }
+}
+
+object ServerProcess extends Logging {
+
+  private case class Ready(port: Int, version: String, pid: Long, missing: String, failed: String)
+
+  private val bootstrap =
+    """import json, sys
+      |try:
+      |    from keygroups.bridge.process import run
+      |except ModuleNotFoundError as error:
+      |    sys.exit(print(json.dumps({"missing": error.name})))
+      |except ImportError as error:
+      |    sys.exit(print(json.dumps({"failed": str(error)})))
+      |run()
+      |""".stripMargin
+
+  /** Start a process. Throws KeyGroupsException: one sentence that says what is missing on this machine. */
+  def start(settings: Settings): ServerProcess = {
+    val python = SparkInternals.python(settings.python)
+    val folder = SparkInternals.createLocalFolder(settings.localDir)
+    try start(python, folder, settings)
+    catch {
+      case NonFatal(error) =>
+        SparkInternals.deleteRecursively(folder)
+        throw error
+    }
+  }
+
+  private def start(python: String, folder: File, settings: Settings): ServerProcess = {
+    val process = launch(python, folder)
+    try {
+      val token = newToken()
+      val input = process.getOutputStream
+      input.write((Json.write(Map("token" -> token, "folder" -> folder.getPath)) + "\n").getBytes(UTF_8))
+      input.flush()
+      forwardLog(process)
+      val ready = awaitReady(process, python, settings.startTimeoutSeconds)
+      logInfo(s"keygroups ${ready.version} serves state in process ${ready.pid}, local files in $folder")
+      new ServerProcess(process, connect(ready.port, token, settings.callTimeoutSeconds), folder)
+    } catch {
+      case error: Throwable =>
+        process.destroyForcibly()
+        error match {
+          case known: KeyGroupsException => throw known
+          case other => throw Failures.version(cannotStart(python, s"it failed with $other"))
+        }
+    }
+  }
+
+  private def launch(python: String, folder: File): Process = {
+    val builder = new ProcessBuilder(python, "-c", bootstrap).directory(folder)
+    builder.environment().put("PYTHONPATH", SparkInternals.pythonPath())
+    try builder.start()
+    catch {
+      case error: java.io.IOException =>
+        throw Failures.version(cannotStart(python, s"it could not be run (${error.getMessage}): install it, or name " +
+          s"another with ${Settings.Prefix}python or spark.pyspark.python"))
+    }
+  }
+
+  private def awaitReady(process: Process, python: String, seconds: Int): Ready = {
+    val reader = new BufferedReader(new InputStreamReader(process.getInputStream, UTF_8))
+    val line =
+      try CompletableFuture.supplyAsync(() => reader.readLine()).get(seconds.toLong, TimeUnit.SECONDS)
+      catch { case _: TimeoutException => throw Failures.version(cannotStart(python, s"no answer in $seconds s")) }
+    if (line == null) throw Failures.version(cannotStart(python, "it ended at once: see the log of this executor"))
+    val ready = Json.read[Ready](line)
+    if (ready.missing != null) {
+      throw Failures.version(cannotStart(python, s"the Python package '${ready.missing}' is missing there: install " +
+        s"it with '$python -m pip install spark-keygroups==${Settings.version}', or name another interpreter with " +
+        s"${Settings.Prefix}python"))
+    }
+    if (ready.failed != null) throw Failures.version(cannotStart(python, ready.failed))
+    if (ready.version != Settings.version) {
+      throw Failures.version(cannotStart(python, s"the Python package is keygroups ${ready.version} and the jar is " +
+        s"keygroups ${Settings.version}: install the same version of both"))
+    }
+    ready
+  }
+
+  private def cannotStart(python: String, reason: String): String =
+    s"the store process can't start with $python on ${InetAddress.getLocalHost.getHostName}: $reason"
+
+  private def connect(port: Int, token: String, timeoutSeconds: Int): ClientServer =
+    new ClientServer.ClientServerBuilder()
+      .javaPort(0)
+      .pythonPort(port)
+      .pythonAddress(InetAddress.getLoopbackAddress)
+      .readTimeout(timeoutSeconds * 1000)
+      .autoStartJavaServer(false)
+      .enableMemoryManagement(false)
+      .authToken(token)
+      .build()
+
+  /** What the process writes to standard error goes to this executor's log. */
+  private def forwardLog(process: Process): Unit = {
+    val thread = new Thread(() => {
+      val reader = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
+      reader.lines().forEach { line =>
+        if (line.startsWith("INFO")) logInfo(s"[store process] $line") else logWarning(s"[store process] $line")
+      }
+    }, "keygroups-log")
+    thread.setDaemon(true)
+    thread.start()
+  }
+
+  private def newToken(): String = {
+    val bytes = new Array[Byte](32)
+    new SecureRandom().nextBytes(bytes)
+    Base64.getUrlEncoder.withoutPadding().encodeToString(bytes)
+  }
+}

@@ -1,0 +1,93 @@
+package io.keygroups.spark.segment
+
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+
+import io.keygroups.spark.Failures
+import io.keygroups.spark.memory.{Bytes, OffHeap}
+import org.apache.spark.unsafe.Platform
+
+/** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
+final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, keys: Column,
+    values: Column, val rows: Int, partitions: Int, path: String) {
+  private val index = new RadixIndex(locators, rows, partitions, path)
+
+  val firstLocator: Long = locator(0)
+  val lastLocator: Long = locator(rows - 1)
+  def indexBytes: Int = index.bytes
+
+  def locator(row: Int): Long = Platform.getLong(null, locators + (row.toLong << 3))
+  def h(row: Int): Int = Platform.getInt(null, hashes + (row.toLong << 2))
+  def keyAddress(row: Int): Long = keys.address(row)
+  def keyLength(row: Int): Int = keys.length(row)
+  def valueAddress(row: Int): Long = values.address(row)
+  def valueLength(row: Int): Int = values.length(row)
+  def isTombstone(row: Int): Boolean =
+    validity != 0 && (Platform.getByte(null, validity + (row >>> 3)) & (1 << (row & 7))) == 0
+
+  /** The first row whose locator is not below this one. */
+  def lowerBound(locator: Long): Int = index.lowerBound(locator)
+
+  /** The row of a key, -1 if it has none. */
+  def find(locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    var row = index.lowerBound(locator)
+    var tries = 0
+    while (row < rows && this.locator(row) == locator) {
+      if (keyLength(row) == length && Bytes.equal(null, keyAddress(row), base, offset, length)) return row
+      tries += 1
+      if (tries > 8) return search(row, locator, base, offset, length)
+      row += 1
+    }
+    -1
+  }
+
+  /** Many rows share the locator (the entries of one scan prefix): they are in the order of their keys. */
+  private def search(from: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    var low = from
+    var high = rows
+    while (low < high) {
+      val middle = (low + high) >>> 1
+      val order =
+        if (this.locator(middle) > locator) 1
+        else Bytes.compare(null, keyAddress(middle), keyLength(middle), base, offset, length)
+      if (order == 0) return middle
+      if (order < 0) low = middle + 1 else high = middle
+    }
+    -1
+  }
+
+  def release(): Unit = {
+    index.release()
+    OffHeap.free(mapping)
+  }
+}
+
+object Block {
+
+  /** Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read. */
+  def map(channel: FileChannel, layout: BlockLayout, partitions: Int, path: String): Block = {
+    val ends = extents(layout)
+    val start = ends.map(_._1).min & ~7L
+    val size = ends.map(_._2).max - start
+    if (start < 0 || size > Int.MaxValue || start + size > channel.size()) {
+      throw Failures.damaged(path, "a block lies outside of the file")
+    }
+    val mapping = channel.map(FileChannel.MapMode.READ_ONLY, start, size)
+    val base = OffHeap.address(mapping)
+    val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
+      layout.keyBytes, path)
+    val values = Column.checked(base, start, size, layout.rows, layout.valueWidth, layout.valueOffsets,
+      layout.valueData, layout.valueBytes, path)
+    val validity = if (layout.valueValidity < 0) 0L else base + layout.valueValidity - start
+    new Block(mapping, base + layout.locator - start, base + layout.hash - start, validity, keys, values,
+      layout.rows, partitions, path)
+  }
+
+  private def extents(b: BlockLayout): Seq[(Long, Long)] = {
+    val rows = b.rows.toLong
+    val buffers = Seq(
+      (b.locator, rows * 8), (b.hash, rows * 4), (b.keyData, b.keyBytes), (b.valueData, b.valueBytes),
+      (b.keyOffsets, (rows + 1) * 4), (b.valueOffsets, (rows + 1) * 4), (b.valueValidity, (rows + 7) / 8))
+    buffers.collect { case (at, length) if at >= 0 => (at, at + length) }
+  }
+}

@@ -1,0 +1,189 @@
+package io.keygroups.spark.store
+
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.nio.file.{Path, StandardOpenOption}
+
+import io.keygroups.spark.memory.{Arena, Bytes, OffHeap}
+import org.apache.spark.unsafe.Platform
+
+/**
+ * The uncommitted writes of a session: a hash table over rows that are appended outside of the heap. Rows are never
+ * moved; a value of the same length is replaced in place, any other makes a new row that supersedes the old one.
+ *
+ * @param prefixed rows that share a locator are chained, for prefix scans
+ * @param expectedRows rows of the last batch, to size the table
+ */
+final class Overlay(prefixed: Boolean, expectedRows: Int) {
+  import Overlay._
+
+  private val headers = new Arena
+  private val keys = new Arena
+  private val values = new Arena
+  private val headerPages = scala.collection.mutable.ArrayBuffer.empty[Long]
+  private var table = new AddressTable(expectedRows)
+  private var chains = if (prefixed) new AddressTable(expectedRows) else null
+  private var count = 0
+
+  /** Rows appended so far, superseded ones included. */
+  def rows: Int = count
+  def bytes: Long = keys.bytes + values.bytes + count.toLong * HeaderBytes
+
+  /** The newest row of the key, 0 if there is none. */
+  def find(hash: Long, base: AnyRef, offset: Long, length: Int): Long = {
+    var slot = table.first(hash)
+    while (table.used(slot)) {
+      val row = table.candidate(slot, hash)
+      if (row != 0 && keyLength(row) == length && Bytes.equal(null, keyAddress(row), base, offset, length)) return row
+      slot = table.next(slot)
+    }
+    0L
+  }
+
+  /** The newest row of the locator; `next` leads to older ones. */
+  def chain(locator: Long): Long = {
+    var slot = chains.first(locator & HashMask)
+    while (chains.used(slot)) {
+      val row = chains.candidate(slot, locator & HashMask)
+      if (row != 0 && Overlay.locator(row) == locator) return row
+      slot = chains.next(slot)
+    }
+    0L
+  }
+
+  /** Row number `index`, in the order of appending. */
+  def row(index: Int): Long = headerPages(index / HeadersPerPage) + (index % HeadersPerPage).toLong * HeaderBytes
+
+  /**
+   * Write a value or a tombstone.
+   *
+   * @param existing what `find` gave for the key
+   * @param isNew nothing below this overlay holds the key
+   */
+  def write(existing: Long, probe: KeyProbe, value: ValueBytes, isNew: Boolean): Unit = {
+    if (existing == 0) append(probe, value, isNew, 0L)
+    else if (value.isTombstone) setFlags(existing, flags(existing) | Tombstone)
+    else if (valueLength(existing) == value.length) {
+      Bytes.copy(value.base, value.offset, null, valueAddress(existing), value.length)
+      setFlags(existing, flags(existing) & ~Tombstone)
+    } else append(probe, value, (flags(existing) & New) != 0, existing)
+  }
+
+  /** Write all rows to a file, as `keygroups.segment.chunk` reads them. */
+  def writeTo(path: Path): ChunkMessage = {
+    val channel = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+    try {
+      writeHeaders(channel)
+      keys.writeTo(channel)
+      values.writeTo(channel)
+    } finally channel.close()
+    ChunkMessage(path.toString, count, keys.bytes, values.bytes)
+  }
+
+  def release(): Unit = {
+    Seq(headers, keys, values).foreach(_.release())
+    table.release()
+    if (prefixed) chains.release()
+  }
+
+  private def append(probe: KeyProbe, value: ValueBytes, isNew: Boolean, superseded: Long): Unit = {
+    val row = newHeader()
+    val key = keys.allocate(probe.length)
+    Bytes.copy(probe.base, probe.offset, null, key, probe.length)
+    val length = if (value.isTombstone) 0 else value.length
+    val data = values.allocate(length)
+    if (length > 0) Bytes.copy(value.base, value.offset, null, data, length)
+    Platform.putLong(null, row, probe.locator)
+    Platform.putInt(null, row + 8, probe.h)
+    Platform.putInt(null, row + 12, probe.length)
+    Platform.putInt(null, row + 16, length)
+    Platform.putInt(null, row + 20, (count << 3) | (if (isNew) New else 0) | (if (value.isTombstone) Tombstone else 0))
+    Platform.putLong(null, row + 24, key)
+    Platform.putLong(null, row + 32, data)
+    Platform.putLong(null, row + 40, 0L)
+    count += 1
+    if (prefixed) link(row, probe.locator)
+    if (superseded == 0) insert(row, probe.keyHash) else replace(superseded, row, probe.keyHash)
+  }
+
+  private def insert(row: Long, hash: Long): Unit = {
+    if (table.isFull) table = table.grown(row => tableHash(row))
+    table.add(hash, row)
+  }
+
+  private def replace(old: Long, row: Long, hash: Long): Unit = {
+    table.replace(hash, old, row)
+    setFlags(old, flags(old) | Superseded)
+    Platform.putLong(null, old + 32, row) // the old value is dead: its place says what superseded it
+  }
+
+  private def link(row: Long, locator: Long): Unit = {
+    val head = chain(locator)
+    Platform.putLong(null, row + 40, head)
+    if (head != 0) chains.replace(locator & HashMask, head, row)
+    else {
+      if (chains.isFull) chains = chains.grown(row => Overlay.locator(row) & HashMask)
+      chains.add(locator & HashMask, row)
+    }
+  }
+
+  private def tableHash(row: Long): Long =
+    if (prefixed) Bytes.hash(null, keyAddress(row), keyLength(row)) >>> 16 else Overlay.locator(row) & HashMask
+
+  private def newHeader(): Long = {
+    val row = headers.allocate(HeaderBytes)
+    if (count % HeadersPerPage == 0) headerPages += row
+    row
+  }
+
+  private def writeHeaders(channel: FileChannel): Unit = {
+    val buffer: ByteBuffer = OffHeap.allocate(WrittenBytes * math.max(1, math.min(count, HeadersPerPage)))
+    val start = OffHeap.address(buffer)
+    try {
+      var index = 0
+      while (index < count) {
+        val rows = math.min(HeadersPerPage, count - index)
+        copyHeaders(row(index), rows, start)
+        buffer.clear().limit(rows * WrittenBytes)
+        while (buffer.hasRemaining) channel.write(buffer)
+        index += rows
+      }
+    } finally OffHeap.free(buffer)
+  }
+
+  private def copyHeaders(from: Long, rows: Int, to: Long): Unit = {
+    var i = 0
+    while (i < rows) {
+      Bytes.copy(null, from + i.toLong * HeaderBytes, null, to + i.toLong * WrittenBytes, WrittenBytes)
+      i += 1
+    }
+  }
+}
+
+/** A row: locator 8, h 4, key length 4, value length 4, number and flags 4, key address 8, value address 8, chain 8. */
+object Overlay {
+  val HeaderBytes = 48
+  /** What Python reads of a header. */
+  val WrittenBytes = 24
+  val HeadersPerPage: Int = io.keygroups.spark.memory.PagePool.PageBytes / HeaderBytes
+  val HashMask: Long = (1L << 48) - 1
+
+  val Superseded = 1
+  val New = 2
+  val Tombstone = 4
+
+  def locator(row: Long): Long = Platform.getLong(null, row)
+  def keyLength(row: Long): Int = Platform.getInt(null, row + 12)
+  def valueLength(row: Long): Int = Platform.getInt(null, row + 16)
+  def flags(row: Long): Int = Platform.getInt(null, row + 20)
+  def number(row: Long): Int = flags(row) >>> 3
+  def isTombstone(row: Long): Boolean = (flags(row) & Tombstone) != 0
+  def isSuperseded(row: Long): Boolean = (flags(row) & Superseded) != 0
+  def keyAddress(row: Long): Long = Platform.getLong(null, row + 24)
+  def valueAddress(row: Long): Long = Platform.getLong(null, row + 32)
+  /** The row that took the place of a superseded one. */
+  def successor(row: Long): Long = Platform.getLong(null, row + 32)
+  def next(row: Long): Long = Platform.getLong(null, row + 40)
+
+  private def setFlags(row: Long, flags: Int): Unit = Platform.putInt(null, row + 20, flags)
+}

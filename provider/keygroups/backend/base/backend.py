@@ -1,0 +1,52 @@
+"""The small interface behind which a backend keeps the working state of one store."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+
+from keygroups.backend.base.run import Plan, Run
+from keygroups.checkpoint.manifest import FileRef
+from keygroups.segment.chunk import Chunk
+from keygroups.segment.file import Segment
+
+
+class Backend(ABC):
+    """Working state of one store.
+
+    A version is a plan, which never changes in place; sessions on older plans go on undisturbed. Methods may run at the
+    same time in several threads, but for ``compact``.
+    """
+
+    @abstractmethod
+    def flush(self, chunk: Chunk) -> Segment:
+        """Turn a chunk of a session's writes into a sorted segment. Raises CapacityError."""
+
+    @abstractmethod
+    def merge(self, segments: Sequence[Segment], *, bottom: bool) -> Segment:
+        """Merge segments, newest first; at the bottom tombstones go. Raises CapacityError."""
+
+    @abstractmethod
+    def restore(self, source: Path, ref: FileRef) -> Run:
+        """Bring a downloaded checkpoint file into the working state. Raises CheckpointError, CapacityError."""
+
+    @abstractmethod
+    def advance(self, plan: Plan, change: Run, num_keys: int) -> Plan:
+        """The plan after a commit.
+
+        Args:
+            plan: the plan that the session was built on.
+            change: the rows that the session changed.
+            num_keys: keys of the new version.
+        """
+
+    @abstractmethod
+    def select(self, plan: Plan, num_keys: int, *, thorough: bool) -> Plan:
+        """Neighbouring runs of ``plan`` that should be merged now; empty if none.
+
+        Args:
+            plan: the latest plan.
+            num_keys: its keys.
+            thorough: True where time is cheap (Spark's maintenance) and space is worth more.
+        """

@@ -1,0 +1,54 @@
+"""The default backend: immutable mapped segments and tiered compaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from keygroups.backend.base import Backend, Plan, Run
+from keygroups.backend.hashmap.compaction import select_runs
+from keygroups.checkpoint.manifest import FileRef
+from keygroups.segment.block import schema_of
+from keygroups.segment.chunk import Chunk, read_chunk
+from keygroups.segment.file import Segment, restore_segment, write_segment
+from keygroups.segment.merge import merge_segments
+from keygroups.settings import Settings
+
+
+class HashMapBackend(Backend):
+    """Working state of one store in a local folder.
+
+    Args:
+        folder: exists; belongs to this store alone.
+        settings: of the store.
+    """
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self._folder = folder
+        self._settings = settings
+
+    def flush(self, chunk: Chunk) -> Segment:
+        """See ``Backend.flush``."""
+        block = read_chunk(chunk)
+        return write_segment(self._folder, schema_of([block]), [block])
+
+    def merge(self, segments: Sequence[Segment], *, bottom: bool) -> Segment:
+        """See ``Backend.merge``."""
+        return merge_segments(self._folder, segments, bottom=bottom, block_bytes=self._settings.block_bytes)
+
+    def restore(self, source: Path, ref: FileRef) -> Run:
+        """See ``Backend.restore``."""
+        return Run(restore_segment(self._folder, source, ref.path, ref.checksum), (ref,))
+
+    def advance(self, plan: Plan, change: Run, num_keys: int) -> Plan:
+        """See ``Backend.advance``."""
+        tombstones = sum(block.value.null_count for block in change.segment.blocks)
+        if change.segment.rows - tombstones == num_keys:
+            return (change,) if num_keys else ()  # every key was written or removed: nothing below is needed
+        return (change, *plan) if change.segment.rows else plan
+
+    def select(self, plan: Plan, num_keys: int, *, thorough: bool) -> Plan:
+        """See ``Backend.select``."""
+        rows = [run.segment.rows for run in plan]
+        start, stop = select_runs(rows, num_keys, self._settings.compaction_fanout, thorough=thorough)
+        return plan[start:stop]

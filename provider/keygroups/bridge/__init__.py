@@ -1,0 +1,1 @@
+"""The server process: one beside each executor JVM, called over py4j."""

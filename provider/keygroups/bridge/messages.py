@@ -1,0 +1,152 @@
+"""What crosses the bridge: one JSON object each way a call."""
+
+from __future__ import annotations
+
+import msgspec
+
+from keygroups.segment.chunk import Chunk
+from keygroups.segment.file import Segment
+from keygroups.segment.layout import BlockLayout
+from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey
+from keygroups.store.store import Upload
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Base of all messages: camel case in JSON, nothing unknown."""
+
+
+class Open(Message):
+    """Open a store. ``settings`` are names without prefix."""
+
+    spec: StoreSpec
+    settings: dict[str, str]
+
+
+class Load(Message):
+    """Load a version; ``listing`` and ``missing`` are what the JVM has brought or not found so far."""
+
+    store: int
+    key: VersionKey
+    listing: list[Listed] | None = None
+    missing: list[str] = []
+
+
+class Apply(Message):
+    """Hand over a full chunk of a session that goes on."""
+
+    store: int
+    session: str
+    chunk: Chunk
+
+
+class Commit(Message):
+    """Hand over the last chunk of a session and make the next version."""
+
+    store: int
+    session: str
+    base: VersionKey
+    chunk: Chunk
+    num_keys: int
+
+
+class Abort(Message):
+    """Drop a session."""
+
+    store: int
+    session: str
+
+
+class Forget(Message):
+    """Drop a version whose upload failed."""
+
+    store: int
+    key: VersionKey
+
+
+class Compact(Message):
+    """Compact the latest version, if it is time to."""
+
+    store: int
+    thorough: bool
+
+
+class Uploaded(Message):
+    """A compacted segment is durable."""
+
+    store: int
+    name: str
+
+
+class Deletable(Message):
+    """Ask what retention may delete."""
+
+    store: int
+    retain: int
+    listing: list[Listed] | None = None
+    missing: list[str] = []
+
+
+class Close(Message):
+    """Close a store and delete its local files."""
+
+    store: int
+
+
+class SegmentView(Message):
+    """A local segment, as the JVM maps it."""
+
+    id: str
+    path: str
+    rows: int
+    bytes: int
+    blocks: list[BlockLayout]
+
+
+class VersionView(Message):
+    """A version, as the JVM sees it: segments newest first."""
+
+    key: VersionKey
+    num_keys: int
+    max_parallelism: int
+    segments: list[SegmentView]
+
+
+class Committed(Message):
+    """The new version, the file that makes it durable, and whether to compact."""
+
+    version: VersionView
+    upload: Upload
+    compact: bool
+    sort_millis: int
+
+
+class Want(Message):
+    """What the JVM must bring; then it calls again."""
+
+    listing: bool
+    files: list[tuple[str, str]]
+    head: bool
+
+
+class Failure(Message):
+    """An error: its kind tells the JVM what to throw."""
+
+    kind: str
+    message: str
+
+
+def segment_view(segment: Segment) -> SegmentView:
+    """The segment as the JVM maps it."""
+    return SegmentView(
+        id=segment.id, path=str(segment.path), rows=segment.rows, bytes=segment.nbytes, blocks=segment.layout
+    )
+
+
+def version_view(version: Version) -> VersionView:
+    """The version as the JVM sees it."""
+    return VersionView(
+        key=version.key,
+        num_keys=version.num_keys,
+        max_parallelism=version.max_parallelism,
+        segments=[segment_view(run.segment) for run in version.plan],
+    )

@@ -1,0 +1,47 @@
+"""Life of the server process: it starts with a line on standard input, and ends when that closes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import msgspec
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+
+from keygroups._version import __version__
+from keygroups.bridge.server import Server
+
+
+class Start(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """The line on standard input: never in argv or the environment, as it holds the token.
+
+    Attributes:
+        token: what every connection must send first.
+        folder: for local files; exists, 0700, and is deleted at the end.
+    """
+
+    token: str
+    folder: str
+
+
+def run() -> None:
+    """Serve until standard input closes, then delete the local folder."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    start = msgspec.json.decode(sys.stdin.buffer.readline(), type=Start)
+    folder = Path(start.folder)
+    gateway = ClientServer(
+        java_parameters=JavaParameters(auth_token=start.token, auto_gc=False),
+        python_parameters=PythonParameters(
+            address="127.0.0.1", port=0, daemonize=True, daemonize_connections=True, auth_token=start.token
+        ),
+        python_server_entry_point=Server(folder),
+    )
+    port = gateway.get_callback_server().get_listening_port()
+    print(msgspec.json.encode({"port": port, "version": __version__, "pid": os.getpid()}).decode(), flush=True)
+    sys.stdin.buffer.read()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)  # threads in native code may still be at work; nothing of theirs is needed

@@ -1,0 +1,138 @@
+"""The py4j entry point: one method, which dispatches by name."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any, ClassVar
+
+import msgspec
+
+from keygroups.backend.base import Backend
+from keygroups.backend.hashmap import HashMapBackend
+from keygroups.bridge import messages as m
+from keygroups.errors import CapacityError, InternalError, KeygroupsError, RetryError
+from keygroups.settings import Settings
+from keygroups.store.spec import Wanted
+from keygroups.store.store import Store
+
+log = logging.getLogger(__name__)
+
+BACKENDS: dict[str, Callable[[Path, Settings], Backend]] = {"hashmap": HashMapBackend}
+BACKGROUND_NICENESS = 5
+"""Compaction yields the processor to tasks; ``maxSegments`` keeps it from falling behind for ever."""
+
+Handler = Callable[[Any], Any]
+
+
+class Server:
+    """All stores of one executor. py4j calls ``call`` from a thread per JVM thread.
+
+    Args:
+        folder: for local files; exists, 0700.
+    """
+
+    class Java:
+        """What py4j needs to call this object."""
+
+        implements: ClassVar = ["io.keygroups.spark.bridge.ServerApi"]
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stores: dict[int, Store] = {}
+        self._ids = count(1)
+        self._handlers: dict[str, tuple[type[m.Message], Handler]] = {
+            "open": (m.Open, self._open),
+            "load": (m.Load, self._load),
+            "apply": (m.Apply, self._apply),
+            "commit": (m.Commit, self._commit),
+            "abort": (m.Abort, lambda r: self._store(r.store).abort(r.session)),
+            "forget": (m.Forget, lambda r: self._store(r.store).forget(r.key)),
+            "compact": (m.Compact, self._compact),
+            "uploaded": (m.Uploaded, lambda r: self._store(r.store).uploaded(r.name)),
+            "deletable": (m.Deletable, lambda r: self._store(r.store).deletable(r.retain, r.listing, r.missing)),
+            "close": (m.Close, self._close),
+        }
+
+    def call(self, method: str, payload: str) -> str:
+        """Carry out one call.
+
+        Args:
+            method: a name of ``_handlers``.
+            payload: its message as JSON.
+
+        Returns:
+            JSON: ``{"ok": ...}``, ``{"wanted": Want}`` or ``{"error": Failure}``; nothing is raised.
+        """
+        store = None
+        try:
+            kind, handler = self._handlers[method]
+            request = msgspec.json.decode(payload, type=kind)
+            store = getattr(request, "store", None)
+            answer = {"ok": handler(request)}
+        except Wanted as wanted:
+            answer = {"wanted": self._want(store, wanted)}
+        except KeygroupsError as error:
+            answer = {"error": m.Failure(kind=error.kind, message=str(error))}
+        except Exception as error:  # the JVM must hear of everything, and keep its connection
+            log.exception("call %s failed", method)
+            answer = {"error": _unexpected(method, error)}
+        return msgspec.json.encode(answer).decode()
+
+    def _open(self, request: m.Open) -> int:
+        settings = Settings.parse(request.settings)
+        number = next(self._ids)
+        folder = self._folder / f"store-{number}"
+        folder.mkdir(mode=0o700)
+        (segments := folder / "segments").mkdir()
+        backend = BACKENDS[settings.backend](segments, settings)
+        self._stores[number] = Store(request.spec, settings, backend, folder)
+        return number
+
+    def _load(self, request: m.Load) -> m.VersionView:
+        return m.version_view(self._store(request.store).load(request.key, request.listing, request.missing))
+
+    def _apply(self, request: m.Apply) -> m.SegmentView:
+        return m.segment_view(self._store(request.store).apply(request.session, request.chunk))
+
+    def _commit(self, request: m.Commit) -> m.Committed:
+        store = self._store(request.store)
+        start = time.perf_counter()
+        version, upload = store.commit(request.session, request.base, request.chunk, request.num_keys)
+        millis = round((time.perf_counter() - start) * 1000)
+        compact = store.wants_compaction(version)
+        return m.Committed(version=m.version_view(version), upload=upload, compact=compact, sort_millis=millis)
+
+    def _compact(self, request: m.Compact) -> dict[str, Any] | None:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
+        done = self._store(request.store).compact(thorough=request.thorough)
+        return None if done is None else {"version": m.version_view(done[0]), "upload": done[1]}
+
+    def _close(self, request: m.Close) -> None:
+        if (store := self._stores.pop(request.store, None)) is not None:
+            store.close()
+
+    def _want(self, number: int | None, wanted: Wanted) -> m.Want:
+        store = self._store(number or 0)
+        files = [(path, str(store.fetched.path_of(path, head=wanted.head))) for path in wanted.files]
+        return m.Want(listing=wanted.listing, files=files, head=wanted.head)
+
+    def _store(self, number: int) -> Store:
+        store = self._stores.get(number)
+        if store is None:
+            raise RetryError(f"store {number} is not open in this process")
+        return store
+
+
+def _unexpected(method: str, error: Exception) -> m.Failure:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        full = CapacityError("the local disk is full", path=error.filename, fix="free space there")
+        return m.Failure(kind=full.kind, message=str(full))
+    message = f"call {method} failed with {type(error).__name__}: {error}"
+    return m.Failure(kind=InternalError.kind, message=message)

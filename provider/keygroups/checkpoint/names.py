@@ -1,0 +1,61 @@
+"""Names of the files in a store's checkpoint folder.
+
+``v<version, 20 digits>_<id>.arrow`` is a version file: the rows that the batch changed, and the manifest.
+``s<version, 20 digits>_<id>.arrow`` is a compacted segment that covers everything up to that version.
+The id is unique to the attempt that wrote the file, so no file is ever written twice.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Literal, NamedTuple
+
+Kind = Literal["version", "segment"]
+
+_LETTERS: dict[str, Kind] = {"v": "version", "s": "segment"}
+_NAME = re.compile(r"^([vs])([0-9]{20})_([0-9a-f]{32})\.arrow$")
+_TEMPORARY = re.compile(r"^\.([vs])([0-9]{20})_[0-9a-f]{32}\.arrow\.[^.]+\.tmp$")
+_FOREIGN = {
+    "HDFSBackedStateStoreProvider": re.compile(r"^[0-9]+\.(delta|snapshot)$"),
+    "RocksDBStateStoreProvider": re.compile(r"^[0-9]+(_[0-9a-zA-Z-]+)?\.(zip|changelog)$"),
+}
+
+
+class FileName(NamedTuple):
+    """The parts of a name.
+
+    Attributes:
+        kind: what the file is.
+        version: the version whose changes it holds, or up to which it covers all.
+        id: 32 hexadecimal digits; of a version file, the state store checkpoint id.
+    """
+
+    kind: Kind
+    version: int
+    id: str
+
+    def __str__(self) -> str:
+        return f"{self.kind[0]}{self.version:020d}_{self.id}.arrow"
+
+
+def new_name(kind: Kind, version: int) -> FileName:
+    """A name that no other attempt can produce."""
+    return FileName(kind, version, uuid.uuid4().hex)
+
+
+def parse_name(name: str) -> FileName | None:
+    """The parts of a file name, or None if it is none of ours."""
+    match = _NAME.match(name)
+    return FileName(_LETTERS[match[1]], int(match[2]), match[3]) if match else None
+
+
+def temporary_version(name: str) -> int | None:
+    """The version of a file that an interrupted upload left behind, or None if the name is another."""
+    match = _TEMPORARY.match(name)
+    return int(match[2]) if match else None
+
+
+def foreign_provider(name: str) -> str | None:
+    """The state store provider that writes files of this name, if it is another than ours."""
+    return next((provider for provider, pattern in _FOREIGN.items() if pattern.match(name)), None)

@@ -1,0 +1,38 @@
+"""What retention may delete: a file goes only when no retained version refers to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from keygroups.checkpoint.names import parse_name, temporary_version
+
+
+def oldest_retained(latest: int, versions_to_retain: int) -> int:
+    """The oldest version that must stay loadable (Spark's ``minBatchesToRetain``)."""
+    return max(1, latest - versions_to_retain + 1)
+
+
+def retained_versions(names: Iterable[str], oldest: int) -> list[str]:
+    """The version files, of every attempt, whose manifests say what must stay."""
+    parsed = ((n, parse_name(n)) for n in names)
+    return [n for n, p in parsed if p is not None and p.kind == "version" and p.version >= oldest]
+
+
+def deletable(names: Iterable[str], oldest: int, references: Mapping[str, frozenset[str]]) -> list[str]:
+    """Names of the files in a store's folder that nothing needs.
+
+    A file of version ``oldest`` or later always stays: another attempt may just have written it, and not yet told.
+
+    Args:
+        names: all names in the folder.
+        oldest: the oldest retained version.
+        references: for every retained version file the names it refers to.
+    """
+    needed = frozenset().union(*references.values())
+    old = (n for n in names if (v := _version(n)) is not None and v < oldest)
+    return [n for n in old if n not in needed]
+
+
+def _version(name: str) -> int | None:
+    parsed = parse_name(name)
+    return parsed.version if parsed is not None else temporary_version(name)

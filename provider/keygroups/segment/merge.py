@@ -1,0 +1,82 @@
+"""Merging segments: the newest row of a key wins; a range of locators at a time, so memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from keygroups.segment.block import Block, Locators, concat, schema_of
+from keygroups.segment.file import Segment, write_segment
+from keygroups.segment.sort import sort_rows
+
+SAMPLES_PER_BLOCK = 64
+
+
+def merge_segments(folder: Path, segments: Sequence[Segment], *, bottom: bool, block_bytes: int) -> Segment:
+    """Merge segments into a new one.
+
+    Args:
+        folder: where the new local segment goes.
+        segments: newest first.
+        bottom: True if nothing lies below them, so that tombstones have done their work and go.
+        block_bytes: about how many bytes of input make a block of the output.
+
+    Raises:
+        CapacityError: the local disk is full.
+    """
+    full = [s for s in segments if s.rows] or list(segments[:1])
+    schema = schema_of(b for s in full for b in s.blocks)
+    return write_segment(folder, schema, _merged(full, bottom, block_bytes))
+
+
+def _merged(segments: Sequence[Segment], bottom: bool, block_bytes: int) -> Iterator[Block]:
+    runs = [s.blocks for s in segments]
+    bounds = _split_points(runs, block_bytes)
+    for low, high in zip([None, *bounds], [*bounds, None]):
+        parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
+        if parts:
+            yield newest_rows(parts, bottom=bottom)
+
+
+def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
+    """The newest row of each key.
+
+    Args:
+        parts: sorted blocks, those with newer rows first.
+        bottom: True to leave out tombstones.
+    """
+    rows = concat(parts)
+    order, repeats = sort_rows(rows.locator, rows.key, runs=True)
+    keep = ~repeats
+    if bottom and rows.value.null_count:
+        keep &= rows.value.is_valid().to_numpy(zero_copy_only=False)[order]
+    return rows.take(order[keep])
+
+
+def _between(block: Block, low: np.uint64 | None, high: np.uint64 | None) -> Block:
+    start = 0 if low is None else int(np.searchsorted(block.locator, low))
+    stop = len(block) if high is None else int(np.searchsorted(block.locator, high))
+    return block.slice(start, stop)
+
+
+def _split_points(runs: Sequence[list[Block]], block_bytes: int) -> list[np.uint64]:
+    """Locators that cut the input into ranges of about ``block_bytes``, by a sample of each block."""
+    blocks = [b for run in runs for b in run]
+    parts = max(1, round(sum(b.nbytes for b in blocks) / block_bytes))
+    if parts == 1:
+        return []
+    samples = [_sample(b) for b in blocks]
+    weights = np.concatenate([np.full(len(s), b.nbytes / len(s)) for s, b in zip(samples, blocks)])
+    locators = np.concatenate(samples)
+    order = np.argsort(locators)
+    share = np.cumsum(weights[order])
+    at = np.searchsorted(share, share[-1] * np.arange(1, parts) / parts)
+    return list(np.unique(locators[order][at]))
+
+
+def _sample(block: Block) -> Locators:
+    rows: npt.NDArray[np.int64] = np.linspace(0, len(block) - 1, min(SAMPLES_PER_BLOCK, len(block))).astype(np.int64)
+    return block.locator[rows]

@@ -1,0 +1,154 @@
+"""Settings of the provider, declared once in ``settings.json``, which the JVM reads as well."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from keygroups.errors import SettingError
+
+PREFIX: Final = "spark.sql.streaming.stateStore.keyGroups."
+"""What every setting starts with in Spark's configuration."""
+
+_UNITS: Final = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
+_SIZE: Final = re.compile(r"([0-9]+)\s*(|b|[kmgtp]b?)", re.IGNORECASE)
+_INT: Final = re.compile(r"[+-]?[0-9]+")
+
+
+class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One entry of ``settings.json``.
+
+    Attributes:
+        name: Name without the prefix.
+        type: How the text is read.
+        default: Value when the setting is absent.
+        doc: One line for the reference table.
+        min: Smallest number allowed, or None.
+        max: Largest number allowed, or None.
+        choices: Values allowed for a choice.
+    """
+
+    name: str
+    type: Literal["string", "choice", "int", "bytes"]
+    default: int | str
+    doc: str
+    min: int | None = None
+    max: int | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def expected(self) -> str:
+        """What a value has to look like, in words."""
+        bounds = f" from {self.min} to {self.max}"
+        words = {
+            "string": "a text",
+            "choice": " or ".join(self.choices),
+            "int": "a whole number" + bounds,
+            "bytes": "a size in bytes" + bounds + ", such as 64m or 67108864",
+        }
+        return words[self.type]
+
+    def parse(self, text: str) -> int | str:
+        """Read a value.
+
+        Args:
+            text: The value as it stands in Spark's configuration.
+
+        Returns:
+            The value: bytes and whole numbers as int, the rest as text.
+
+        Raises:
+            SettingError: The text is not what ``expected`` says.
+        """
+        value = _READERS[self.type](text.strip())
+        if value is None or not self._allows(value):
+            fix = f"correct it or leave it out, the default is {self.default!r}"
+            raise SettingError(f"{PREFIX}{self.name} is not valid", expected=self.expected, found=repr(text), fix=fix)
+        return value
+
+    def _allows(self, value: int | str) -> bool:
+        if isinstance(value, str):
+            return not self.choices or value in self.choices
+        return (self.min is None or value >= self.min) and (self.max is None or value <= self.max)
+
+
+def _read_int(text: str) -> int | None:
+    return int(text) if _INT.fullmatch(text) else None
+
+
+def _read_bytes(text: str) -> int | None:
+    match = _SIZE.fullmatch(text)
+    return int(match[1]) << _UNITS[match[2][:1].lower()] if match else None
+
+
+_READERS: Final[dict[str, Callable[[str], int | str | None]]] = {
+    "string": str,
+    "choice": str,
+    "int": _read_int,
+    "bytes": _read_bytes,
+}
+
+DECLARATIONS: Final = {
+    declared.name: declared
+    for declared in msgspec.json.decode(Path(__file__).with_name("settings.json").read_bytes(), type=list[Declaration])
+}
+"""The settings by name, in the order of ``settings.json``."""
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Values of all settings. Attribute ``max_parallelism`` is the setting ``maxParallelism``, and so on.
+
+    Names, defaults and limits come from ``settings.json``; here are only the types, for the type checker.
+    """
+
+    backend: str
+    max_parallelism: int
+    local_dir: str
+    python: str
+    compression: str
+    overlay_bytes: int
+    block_bytes: int
+    compaction_fanout: int
+    max_segments: int
+    call_timeout_seconds: int
+    start_timeout_seconds: int
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> Settings:
+        """Read settings; those that are absent get their default.
+
+        Args:
+            given: Text by name, names without the prefix.
+
+        Returns:
+            All settings.
+
+        Raises:
+            SettingError: A name is unknown, or a value is not valid.
+        """
+        defaults = {name: declared.default for name, declared in DECLARATIONS.items()}
+        return msgspec.convert(defaults | {name: declaration(name).parse(text) for name, text in given.items()}, cls)
+
+
+def declaration(name: str) -> Declaration:
+    """Look up a setting.
+
+    Args:
+        name: Name without the prefix.
+
+    Returns:
+        Its declaration.
+
+    Raises:
+        SettingError: There is no such setting; the message gives the nearest name.
+    """
+    if name in DECLARATIONS:
+        return DECLARATIONS[name]
+    folded = {known.lower(): known for known in DECLARATIONS}
+    (nearest,) = get_close_matches(name.lower(), folded, n=1, cutoff=0)
+    raise SettingError(f"{PREFIX}{name} is not a setting", fix=f"did you mean {PREFIX}{folded[nearest]}?")

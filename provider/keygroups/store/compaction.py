@@ -1,0 +1,50 @@
+"""Compaction of one store: merge neighbouring runs while sessions go on, then put the result in their place."""
+
+from __future__ import annotations
+
+import threading
+
+import msgspec
+
+from keygroups.backend.base import Backend, Plan, Run
+from keygroups.checkpoint.manifest import FileRef
+from keygroups.store.spec import Version
+
+
+class Compaction:
+    """State of a store's compaction.
+
+    Args:
+        backend: chooses and merges.
+        fanout: durable files behind one run above which it is uploaded again as one.
+    """
+
+    def __init__(self, backend: Backend, fanout: int) -> None:
+        self._backend = backend
+        self._fanout = fanout
+        self.exclusive = threading.Lock()
+        self.pending: dict[str, tuple[Run, FileRef]] = {}
+
+    def merge(self, version: Version, *, thorough: bool) -> tuple[Run, Plan] | None:
+        """Merge what the backend selects from a version's plan.
+
+        Returns:
+            The merged run and the runs it covers; None if nothing is to be merged. A run whose upload failed earlier
+            comes back as it is, to be uploaded again.
+        """
+        covered = self._backend.select(version.plan, version.num_keys, thorough=thorough)
+        if not covered:
+            again = next((run for run in version.plan if len(run.files) > 1), None)
+            return (again, (again,)) if again is not None else None
+        bottom = covered[-1] is version.plan[-1]
+        segment = self._backend.merge([run.segment for run in covered], bottom=bottom)
+        return Run(segment, tuple(ref for run in covered for ref in run.files)), covered
+
+    @staticmethod
+    def substitute(version: Version, covered: Plan, merged: Run) -> Version:
+        """The version with ``merged`` in place of ``covered``, if its plan holds these runs next to each other."""
+        plan, length = version.plan, len(covered)
+        for start in range(len(plan) - length + 1):
+            if all(a is b for a, b in zip(plan[start : start + length], covered)):
+                return msgspec.structs.replace(version, plan=(*plan[:start], merged, *plan[start + length :]))
+        return version

@@ -1,0 +1,230 @@
+"""A store: what the JVM's calls do to one (operator, partition, name) of a query."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from keygroups._version import __version__
+from keygroups.backend.base import Backend, Run
+from keygroups.backend.base.run import durable_files
+from keygroups.checkpoint.manifest import FileRef, Manifest
+from keygroups.checkpoint.names import FileName, new_name
+from keygroups.errors import RetryError
+from keygroups.segment.chunk import Chunk
+from keygroups.segment.file import Segment, write_checkpoint_form
+from keygroups.settings import Settings
+from keygroups.store.cleanup import Cleanup
+from keygroups.store.compaction import Compaction
+from keygroups.store.fetched import Fetched
+from keygroups.store.key_groups import default_max_parallelism
+from keygroups.store.load import Loader
+from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
+
+VERSIONS_IN_MEMORY = 2
+"""The latest, and the one before it for a retried batch; older ones would keep compacted segments on the disk."""
+
+
+class Upload(NamedTuple):
+    """A local file that the JVM is to upload, and then to delete.
+
+    Attributes:
+        path: the local file.
+        name: its name in the store's checkpoint folder.
+    """
+
+    path: str
+    name: str
+
+
+class Store:
+    """One store. Calls may come from several threads; those of one session come one after another.
+
+    Args:
+        spec: what the store is.
+        settings: of the query.
+        backend: keeps the working state.
+        folder: for downloads and uploads; belongs to this store alone.
+    """
+
+    def __init__(self, spec: StoreSpec, settings: Settings, backend: Backend, folder: Path) -> None:
+        self.spec = spec
+        self._settings = settings
+        self._backend = backend
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
+        self._sessions: dict[str, list[Segment]] = {}
+        self._loader = Loader(spec, settings.max_parallelism, backend, self._run_of)
+        self._compaction = Compaction(backend, settings.compaction_fanout)
+        self._cleanup = Cleanup(spec.store)
+        (folder / "fetched").mkdir()
+        self.fetched = Fetched(folder / "fetched")
+
+    def load(self, key: VersionKey, listing: Sequence[Listed] | None, missing: Sequence[str]) -> Version:
+        """The version, from memory or from the checkpoint. Raises as ``Loader.load``."""
+        if (version := self._cached(key)) is not None:
+            return version
+        fetched = Fetched(self._folder / "fetched", frozenset(missing))
+        if key.version == 0:
+            self._loader.check_foreign(listing)
+            version = Version(VersionKey(0), None, 0, self._new_max_parallelism(), ())
+        else:
+            version = self._loader.load(key, listing, fetched)
+            fetched.discard(head=False)
+        self._remember(version)
+        return version
+
+    def apply(self, session: str, chunk: Chunk) -> Segment:
+        """Take a full chunk of a session that goes on; it becomes the newest of the session's segments."""
+        segment = self._flush(chunk)
+        with self._lock:
+            self._sessions.setdefault(session, []).insert(0, segment)
+        return segment
+
+    def commit(self, session: str, base: VersionKey, chunk: Chunk, num_keys: int) -> tuple[Version, Upload]:
+        """Make the session's writes the version after ``base``.
+
+        It is durable once the JVM has uploaded the file; if that fails, it calls ``forget``.
+
+        Raises:
+            RetryError: the base is no longer in memory.
+            CapacityError: the local disk is full.
+        """
+        with self._lock:
+            parent = self._versions.get(base)
+            applied = self._sessions.pop(session, [])
+        if parent is None:
+            raise RetryError(f"version {base.version} is no longer in memory", path=self.spec.store)
+        segments = [self._flush(chunk), *applied]
+        change = segments[0] if len(segments) == 1 else self._backend.merge(segments, bottom=False)
+        name = new_name("version", base.version + 1)
+        ref, upload = self._publish(name, change, num_keys, parent)
+        plan = self._backend.advance(parent.plan, Run(change, (ref,)), num_keys)
+        version = Version(VersionKey(name.version, name.id), ref, num_keys, parent.max_parallelism, plan)
+        self._cleanup.learn(str(name), durable_files(parent.plan))
+        self._remember(version)
+        return version, upload
+
+    def abort(self, session: str) -> None:
+        """Drop a session."""
+        with self._lock:
+            self._sessions.pop(session, None)
+
+    def forget(self, key: VersionKey) -> None:
+        """Drop a version whose upload failed."""
+        with self._lock:
+            self._versions.pop(key, None)
+
+    def wants_compaction(self, version: Version) -> bool:
+        """Whether ``compact`` has something to do."""
+        return bool(self._backend.select(version.plan, version.num_keys, thorough=False))
+
+    def compact(self, *, thorough: bool) -> tuple[Version, Upload] | None:
+        """Merge runs of the latest version, if it is time to.
+
+        Returns:
+            The latest version over the merged run, and the file to upload; None if there was nothing to do.
+        """
+        with self._compaction.exclusive:
+            if (version := self._latest()) is None:
+                return None
+            merged = self._compaction.merge(version, thorough=thorough)
+            if merged is None:
+                return None
+            run, covered = merged
+            name = new_name("segment", max(ref.name.version for ref in run.files))
+            ref, upload = self._publish(name, run.segment, run.segment.rows, version)
+            self._compaction.pending[str(name)] = (run, ref)
+            with self._lock:
+                for key, old in self._versions.items():
+                    self._versions[key] = self._compaction.substitute(old, covered, run)
+                return self._versions[next(reversed(self._versions))], upload
+
+    def uploaded(self, name: str) -> None:
+        """A compacted segment is durable: later manifests list it in place of the files it was merged from."""
+        if (entry := self._compaction.pending.pop(name, None)) is not None:
+            run, ref = entry
+            run.files = (ref,)
+
+    def deletable(self, retain: int, listing: Sequence[Listed] | None, missing: Sequence[str]) -> list[str]:
+        """Names of checkpoint files that no retained version needs. Raises Wanted, CheckpointError."""
+        if listing is None:
+            raise Wanted(listing=True)
+        fetched = Fetched(self._folder / "fetched", frozenset(missing))
+        if (latest := self._latest()) is None:
+            return []
+        names = [f.name for f in listing]
+        return self._cleanup.deletable(latest.key.version, retain, names, self._in_use(), fetched)
+
+    def close(self) -> None:
+        """Let go of everything and delete the store's folder."""
+        with self._lock:
+            self._versions.clear()
+            self._sessions.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _flush(self, chunk: Chunk) -> Segment:
+        try:
+            return self._backend.flush(chunk)
+        finally:
+            if chunk.rows:
+                Path(chunk.path).unlink(missing_ok=True)
+
+    def _publish(self, name: FileName, segment: Segment, num_keys: int, base: Version) -> tuple[FileRef, Upload]:
+        """Write the checkpoint form of a segment."""
+        version_file = name.kind == "version"
+        manifest = Manifest(
+            kind=name.kind,
+            store=self.spec.store,
+            version=name.version,
+            rows=segment.rows,
+            checksum=segment.checksum(),
+            max_parallelism=base.max_parallelism,
+            partitions=self.spec.partitions,
+            families=self.spec.families,
+            num_keys=num_keys,
+            parent=str(base.file.name) if version_file and base.file else "",
+            segments=durable_files(base.plan) if version_file else (),
+            written_by=f"keygroups {__version__}",
+        )
+        path = self._folder / str(name)
+        write_checkpoint_form(path, segment, manifest.metadata(), self._settings.compression)
+        ref = FileRef(f"{self.spec.store}/{name}", segment.rows, os.path.getsize(path), manifest.checksum)
+        return ref, Upload(str(path), str(name))
+
+    def _new_max_parallelism(self) -> int:
+        return self._settings.max_parallelism or default_max_parallelism(self.spec.partitions)
+
+    def _cached(self, key: VersionKey) -> Version | None:
+        with self._lock:
+            if key.checkpoint_id is not None or key.version == 0:
+                return self._versions.get(key)
+            return next((v for k, v in reversed(self._versions.items()) if k.version == key.version), None)
+
+    def _remember(self, version: Version) -> None:
+        with self._lock:
+            self._versions[version.key] = version
+            self._versions.move_to_end(version.key)
+            while len(self._versions) > VERSIONS_IN_MEMORY:
+                self._versions.popitem(last=False)
+
+    def _in_use(self) -> frozenset[str]:
+        """Names of files that a later manifest may yet list, whether one does now or not."""
+        with self._lock:
+            listed = (ref for version in self._versions.values() for ref in durable_files(version.plan))
+            return frozenset([str(ref.name) for ref in listed] + list(self._compaction.pending))
+
+    def _latest(self) -> Version | None:
+        with self._lock:
+            return next(reversed(self._versions.values()), None)
+
+    def _run_of(self, ref: FileRef) -> Run | None:
+        with self._lock:
+            runs = (run for version in self._versions.values() for run in version.plan)
+            return next((run for run in runs if run.files == (ref,)), None)

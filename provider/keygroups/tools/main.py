@@ -1,0 +1,42 @@
+"""Entry point of the command ``keygroups``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from keygroups.errors import KeygroupsError
+from keygroups.tools.conf import conf
+from keygroups.tools.settings import settings
+from keygroups.tools.version import version
+
+
+class Commands(click.Group):
+    """A group of commands that end with one sentence and exit code 1 on an error of Keygroups."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+        """Run the command that was asked for.
+
+        Args:
+            ctx: The parsed command line.
+
+        Returns:
+            What the command returns.
+
+        Raises:
+            click.ClickException: The command failed with an error of Keygroups.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeygroupsError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Flink's state, on Spark Structured Streaming."""
+
+
+for command in (conf, settings, version):
+    main.add_command(command)

@@ -1,0 +1,90 @@
+"""End to end: a streaming aggregation from files to a noop sink, and the same aggregation as a batch job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from harness import jvm_pid
+from plan import Job
+from procs import PeakMemory
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from recovery import folder_bytes
+
+_FILES_PER_BATCH: Final = 2  # one a core, so that both cores read
+_SCHEMA: Final = "key long, amount long"
+
+
+def write_input(folder: Path, keys: int, rows: int, batches: int) -> None:
+    """Write the input once: a batch is two Parquet files; the first one meets every key, the others random ones.
+
+    Args:
+        folder: Where the files go; kept when it is complete.
+        keys: Number of distinct keys.
+        rows: Rows of a batch.
+        batches: Number of batches.
+    """
+    if (folder / "complete").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(42)
+    for batch in range(batches):
+        numbers = random.permutation(keys) if batch == 0 else random.integers(0, keys, rows)
+        for part, chunk in enumerate(np.array_split(numbers, _FILES_PER_BATCH)):
+            table = pa.table({"key": chunk * 1_000_003, "amount": random.integers(0, 1000, len(chunk))})
+            pq.write_table(table, folder / f"{batch:04}-{part}.parquet")
+    (folder / "complete").touch()
+
+
+def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Run the streaming query over all batches in update mode.
+
+    Returns:
+        Lists with one number a batch: ``batch`` (triggerExecution, ms), ``commit`` (ms, summed over partitions),
+        ``rows`` (in), ``updated`` and ``state_rows``; ``peak`` resident bytes of JVM and children (from after the first
+        batch), ``state_bytes`` on disk below the checkpoint's ``state`` folder.
+    """
+    checkpoint = job.folder / "checkpoint"
+    source = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", _FILES_PER_BATCH).parquet(str(job.input))
+    with PeakMemory(jvm_pid(spark)) as memory:
+        writer = _aggregated(source).writeStream.format("noop").outputMode("update").trigger(availableNow=True)
+        query = writer.option("checkpointLocation", str(checkpoint)).start()
+        query.awaitTermination()
+    progress = [p for p in query.recentProgress if p["numInputRows"]]
+    return {**_columns(progress), "peak": memory.bytes, "state_bytes": folder_bytes(checkpoint / "state")}
+
+
+def _columns(progress: list[Any]) -> dict[str, list[int]]:
+    operators = [p["stateOperators"][0] for p in progress]
+    return {
+        "batch": [p["durationMs"]["triggerExecution"] for p in progress],
+        "rows": [p["numInputRows"] for p in progress],
+        "updated": [operator["numRowsUpdated"] for operator in operators],
+        "state_rows": [operator["numRowsTotal"] for operator in operators],
+        "commit": [operator["commitTimeMs"] for operator in operators],
+    }
+
+
+def measure_floor(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Run the same aggregation over each batch's files as a batch job: no state, no checkpoint.
+
+    Returns:
+        ``batch``: milliseconds of each job.
+    """
+    clock: Any = spark
+    times = []
+    files = sorted(map(str, job.input.glob("*.parquet")))
+    for first in range(0, len(files), _FILES_PER_BATCH):
+        start = clock._jvm.System.nanoTime()
+        batch = spark.read.schema(_SCHEMA).parquet(*files[first : first + _FILES_PER_BATCH])
+        _aggregated(batch).write.format("noop").mode("overwrite").save()
+        times.append((clock._jvm.System.nanoTime() - start) / 1e6)
+    return {"batch": times}
+
+
+def _aggregated(rows: DataFrame) -> DataFrame:
+    return rows.groupBy("key").agg(F.count("*").alias("count"), F.sum("amount").alias("sum"))

@@ -1,0 +1,193 @@
+"""From raw figures to tables: medians, ratios and whether a target is met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+from providers import OURS
+
+Record = dict[str, Any]
+"""One job as it ran: ``part``, ``provider``, sizes, and its ``figures``."""
+Value = Callable[[list[Record]], float]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What our figure must not exceed.
+
+    Attributes:
+        at_most: Limit in the line's unit, or None.
+        times: Largest ratio to each peer named.
+    """
+
+    at_most: float | None = None
+    times: dict[str, float] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        """Word it for the table."""
+        return f"<= {self.at_most:g}" if self.at_most is not None else ", ".join(
+            f"<= {limit:g}x {peer}" for peer, limit in self.times.items()
+        )
+
+    def verdict(self, values: dict[str, float]) -> str:
+        """Say ``met`` or ``missed``, or nothing where a figure is absent."""
+        limits = [limit * values[peer] for peer, limit in self.times.items() if peer in values]
+        limits += [] if self.at_most is None else [self.at_most]
+        if OURS not in values or not limits:
+            return ""
+        return "met" if values[OURS] <= min(limits) else "missed"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One figure: its name with unit, the value of each provider, and our target if there is one."""
+
+    label: str
+    values: dict[str, float]
+    target: Target | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One part's lines under a title; ``note`` says what a reader must know of how they were measured."""
+
+    title: str
+    lines: Sequence[Line]
+    note: str = ""
+
+
+def _line(records: Iterable[Record], label: str, value: Value, target: Target | None = None) -> Line:
+    """Apply ``value`` to the records of each provider."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        groups.setdefault(record["provider"], []).append(record)
+    return Line(label, {provider: value(group) for provider, group in groups.items()}, target)
+
+
+def _pooled(records: list[Record], figure: str, skip: int = 0) -> list[float]:
+    return [x for record in records for x in record["figures"][figure][skip:]]
+
+
+def _of(records: list[Record], *parts: str) -> list[Record]:
+    return [record for record in records if record["part"] in parts]
+
+
+def _cases(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
+    for keys, longs in sorted({(r["keys"], r["value_longs"]) for r in records}):
+        case = [r for r in records if (r["keys"], r["value_longs"]) == (keys, longs)]
+        yield f"{keys:,} keys of 16 bytes, values of {8 + 8 * longs} bytes", case
+
+
+def _per_row(step: str, size: str) -> Value:
+    """Microseconds a row: the median over rounds, by the number of keys or of rows put."""
+    return lambda group: median(_pooled(group, step)) / group[0][size] / 1e3
+
+
+def _spi(records: list[Record]) -> Iterator[Table]:
+    get, put, commit = _per_row("get", "keys"), _per_row("put", "rows"), _per_row("commit", "rows")
+    for title, case in _cases(_of(records, "rows")):
+        lines = [
+            _line(case, "get, us/row", get, Target(0.3)),
+            _line(case, "put, us/row", put, Target(0.4)),
+            _line(case, "commit, us/row put", commit),
+            _line(case, "get + put + commit, us/row", lambda g: get(g) + put(g) + commit(g), Target(1.0)),
+            _line(case, "iterate, us/row", _per_row("iterate", "keys")),
+            _line(case, "getStore, ms", lambda g: median(_pooled(g, "begin")) / 1e6),
+            _line(case, "load: put, us/row", lambda g: g[0]["figures"]["load"] / g[0]["keys"] / 1e3),
+            _line(case, "load: commit, us/row", lambda g: g[0]["figures"]["load_commit"] / g[0]["keys"] / 1e3),
+        ]
+        updates = f"{case[0]['rows']:,}"
+        yield Table(f"Per row at the SPI: {title}", lines, f"Random order; each version updates {updates} keys.")
+
+
+def _percentile(step: str, percent: float) -> Value:
+    return lambda group: float(np.percentile(_pooled(group, step), percent)) / 1e6
+
+
+def _commit(records: list[Record]) -> Iterator[Table]:
+    found = _of(records, "commits")
+    if found:
+        lines = [
+            _line(found, "commit p50, ms", _percentile("commit", 50)),
+            _line(found, "commit p99, ms", _percentile("commit", 99), Target(times={"rocksdb": 1.0, "hdfs": 1.0})),
+            _line(found, "whole batch p50, ms", _percentile("batch", 50)),
+            _line(found, "whole batch p99, ms", _percentile("batch", 99)),
+        ]
+        title = f"Commit latency: {found[0]['rows']:,} rows a batch, {found[0]['keys']:,} keys"
+        yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Whole batch: getStore to commit.")
+
+
+def _recovery(records: list[Record]) -> Iterator[Table]:
+    found = _of(records, "recover", "recover_cold")
+    if found:
+        target = Target(times={"rocksdb": 0.2, "hdfs": 0.2})
+        lines = [
+            _line(_with(found, "settled"), "after maintenance, s", _seconds("settled"), target),
+            _line(_with(found, "plain"), "before any maintenance, s", _seconds("plain"), target),
+            _line(_with(found, "cold"), "after maintenance, new JVM and server, s", _seconds("cold")),
+            _line(_of(records, "prepare"), "checkpoint, MB", lambda g: g[0]["figures"]["bytes"]["settled"] / 1e6),
+        ]
+        note = "New provider object to first row read, no local files. The first two: warm JVM, our server running."
+        yield Table(f"Cold recovery: {found[0]['keys']:,} keys of 16 bytes, values of 16 bytes", lines, note)
+
+
+def _with(records: list[Record], figure: str) -> list[Record]:
+    return [record for record in records if figure in record["figures"]]
+
+
+def _seconds(figure: str) -> Value:
+    return lambda group: median(record["figures"][figure] for record in group) / 1e9
+
+
+def _grown(figure: str, size: Callable[[Record], float]) -> Value:
+    def value(group: list[Record]) -> float:
+        before, after = group[0]["figures"][figure]
+        return float((after - before) / size(group[0]))
+
+    return value
+
+
+def _memory(records: list[Record]) -> Iterator[Table]:
+    for title, case in _cases(_of(records, "memory")):
+        limit = 2.0 if case[0]["value_longs"] == 1 else 1.3
+        resident = _grown("resident", lambda r: r["figures"]["rows"])
+        lines = [
+            _line(case, "resident, per byte of UnsafeRows", resident, Target(limit)),
+            _line(case, "resident, bytes/row", _grown("resident", lambda r: r["keys"])),
+            _line(case, "JVM heap, bytes/row", _grown("heap", lambda r: r["keys"]), Target(1.0)),
+        ]
+        note = "Growth over an empty store after a collection: JVM and server, mapped pages counted once."
+        yield Table(f"Memory: {title}", lines, note)
+
+
+def _query(records: list[Record], skip: int) -> Iterator[Table]:
+    found = _of(records, "query")
+    if found:
+        target = Target(times={"rocksdb": 0.4, "hdfs": 0.8})
+        lines = [
+            _line(found, "batch, s", lambda g: median(_pooled(g, "batch", skip)) / 1e3, target),
+            _line(found, "slowest batch, s", lambda g: max(_pooled(g, "batch", skip)) / 1e3),
+            _line(found, "state commit, s a partition", lambda g: median(_pooled(g, "commit", skip)) / 2e3),
+            _line(found, "process memory, peak, MB", lambda g: max(r["figures"]["peak"] for r in g) / 1e6),
+            _line(found, "checkpoint after the run, MB", lambda g: g[0]["figures"]["state_bytes"] / 1e6),
+            _line(found, "checkpoint, MB a batch", lambda g: g[0]["figures"]["state_bytes"] / g[0]["rounds"] / 1e6),
+        ]
+        floor = median(_pooled(_of(records, "floor"), "batch", skip)) / 1e3
+        note = f"The same aggregation without state, as a batch job: {floor:.3g} s. Memory: resident, JVM and server."
+        rows = f"{found[0]['rows']:,}"
+        yield Table(f"End to end: aggregation, {found[0]['keys']:,} keys, {rows} rows a batch, 2 partitions", lines, note)
+
+
+def build(records: list[Record], warm_batches: int) -> list[Table]:
+    """Make the tables of all the parts that ran.
+
+    Args:
+        records: The jobs that succeeded.
+        warm_batches: Batches of the streaming query that do not count.
+    """
+    makers: Final = (_spi, _commit, _recovery, _memory)
+    return [*_query(records, warm_batches), *(table for maker in makers for table in maker(records))]

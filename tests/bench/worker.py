@@ -1,0 +1,47 @@
+"""One measurement in a process of its own: ``python worker.py JOB RESULT JAR``.
+
+Started by ``run.py``. A fresh process means that no provider runs on a heap or on compiled code that another one left.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import e2e
+import memory
+import recovery
+import spi
+from plan import Job
+from providers import PROVIDERS, start_session, stop_session
+from pyspark.sql import SparkSession
+
+_PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
+    "rows": spi.measure_rows,
+    "commits": spi.measure_commits,
+    "prepare": recovery.prepare,
+    "recover": recovery.recover,
+    "recover_cold": recovery.recover_cold,
+    "memory": memory.measure_memory,
+    "query": e2e.measure_query,
+    "floor": e2e.measure_floor,
+}
+
+
+def main() -> None:
+    """Measure what the first argument says and write the figures, as JSON, to the file that the second one names."""
+    job = Job.from_json(sys.argv[1])
+    flags = memory.JVM_FLAGS if job.part == "memory" else ""
+    spark = start_session(PROVIDERS[job.provider], Path(sys.argv[3]), job.heap, job.folder, flags)
+    try:
+        figures = _PARTS[job.part](spark, job)
+    finally:
+        stop_session(spark)
+    Path(sys.argv[2]).write_text(json.dumps(figures), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""Streaming aggregation: grouped, windowed and global."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from support.engine import Case
+
+FORMAT = "spark.sql.streaming.aggregation.stateFormatVersion"
+WATERMARK = "90 seconds"
+
+
+def grouped(events: DataFrame) -> DataFrame:
+    """Fixed-width and growing values per composite key."""
+    numbers = [F.count("*").alias("count"), F.sum("v").alias("sum"), F.max("name").alias("max")]
+    return events.groupBy("k", "flag", "name").agg(*numbers, F.collect_list("id").alias("ids"))
+
+
+def windowed(events: DataFrame) -> DataFrame:
+    """Sliding windows, so that a row updates two keys."""
+    window = F.window("ts", "2 minutes", "1 minute")
+    return events.withWatermark("ts", WATERMARK).groupBy(window, "name").agg(F.count("*").alias("n"), F.sum("v"))
+
+
+def total(events: DataFrame) -> DataFrame:
+    """No grouping: one row, which lies in partition 0."""
+    return events.agg(F.count("*").alias("n"), F.sum("v").alias("sum"), F.max("ts").alias("last"))
+
+
+CASES = [
+    Case("grouped update", grouped, "update"),
+    Case("grouped complete, format 1", grouped, "complete", {FORMAT: "1"}),
+    Case("window append", windowed),
+    Case("window update, format 1", windowed, "update", {FORMAT: "1"}),
+    Case("total update", total, "update"),
+]

@@ -1,0 +1,85 @@
+"""The wheel, installed into an empty environment, is all that a user needs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from keygroups import __version__
+from keygroups.configure import PROVIDER, PROVIDER_CLASS
+
+ROOT = Path(__file__).parents[2]
+JAR = "keygroups/jars/keygroups-spark4.3_2.13.jar"
+LOCAL = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
+
+
+def run(folder: Path, *command: object) -> str:
+    """Run a command in a folder, with nothing of this environment to lean on, and give what it prints."""
+    environment = {name: value for name, value in os.environ.items() if name not in LOCAL}
+    words = [str(word) for word in command]
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    run(folder, sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def binaries(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel and its dependencies into an empty environment, and give its folder of programs."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder, with_pip=True)
+    run(folder, folder / "bin" / "python", "-m", "pip", "install", "--quiet", wheel)
+    return folder / "bin"
+
+
+def test_wheel_holds_what_the_package_reads(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    package = ROOT / "provider" / "keygroups"
+    modules = {path.relative_to(package.parent).as_posix() for path in package.rglob("*.py")}
+    assert modules | {JAR, "keygroups/settings.json", "keygroups/py.typed"} <= names
+    assert not [name for name in names if name.startswith("tests") or "__pycache__" in name]
+
+
+def test_jar_holds_what_the_shim_reads(wheel: Path, tmp_path: Path) -> None:
+    jar = zipfile.ZipFile(zipfile.ZipFile(wheel).extract(JAR, tmp_path))
+    resources = "io/keygroups/spark"
+    assert f"{PROVIDER.replace('.', '/')}.class" in jar.namelist()
+    assert jar.read(f"{resources}/settings.json") == (ROOT / "provider/keygroups/settings.json").read_bytes()
+    assert jar.read(f"{resources}/keygroups.properties").decode() == f"version={__version__}\nspark=4.3\n"
+
+
+def test_command_line_without_spark(binaries: Path, tmp_path: Path) -> None:
+    lines = run(tmp_path, binaries / "keygroups", "version").splitlines()
+    assert lines[0] == f"keygroups {__version__}"
+    assert lines[-1] == "pyspark is not installed"
+    conf = msgspec.json.decode(run(tmp_path, binaries / "keygroups", "conf", "--format", "json"), type=dict[str, str])
+    assert conf[PROVIDER_CLASS] == PROVIDER
+    assert conf["spark.jars"].endswith(f"site-packages/{JAR}")
+    assert Path(conf["spark.jars"]).is_file()
+
+
+def test_store_process_can_be_imported_without_spark(binaries: Path, tmp_path: Path) -> None:
+    run(tmp_path, binaries / "python", "-c", "import keygroups.bridge")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_query_through_the_wheel(wheel: Path, binaries: Path, tmp_path: Path) -> None:
+    run(tmp_path, binaries / "python", "-m", "pip", "install", "--quiet", f"spark-keygroups[spark] @ {wheel.as_uri()}")
+    printed = run(tmp_path, binaries / "python", ROOT / "tests" / "install" / "count.py", tmp_path)
+    assert msgspec.json.decode(printed.splitlines()[-1]) == {"a": 3, "b": 4, "c": 1, "d": 1}
+    assert PROVIDER in (tmp_path / "checkpoint" / "offsets" / "3").read_text(encoding="utf-8")

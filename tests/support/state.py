@@ -1,0 +1,62 @@
+"""The state of a checkpoint as Spark's own state reader sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from support.rows import Records, normal_rows
+
+
+@dataclass(frozen=True)
+class Store:
+    """One state store of a query, over all its partitions.
+
+    Attributes:
+        operator_id: Number of the operator in the query.
+        operator: Spark's short name of it, such as "dedupe".
+        name: Name of the store; "default" for operators that have one store only.
+        partitions: Number of partitions.
+    """
+
+    operator_id: int
+    operator: str
+    name: str
+    partitions: int
+
+    def __str__(self) -> str:
+        return f"{self.operator_id} {self.operator}/{self.name}"
+
+
+def stores(spark: SparkSession, checkpoint: Path) -> Iterator[Store]:
+    """Yields the stores that the operator metadata of the checkpoint names."""
+    metadata = spark.read.format("state-metadata").load(str(checkpoint))
+    for row in metadata.orderBy("operatorId", "stateStoreName").collect():
+        yield Store(row.operatorId, row.operatorName, row.stateStoreName, row.numPartitions)
+
+
+def read_store(spark: SparkSession, checkpoint: Path, store: Store, batch: int | None = None) -> DataFrame:
+    """Returns the rows of a store: key, value (both structs) and partition_id.
+
+    Args:
+        spark: The session.
+        checkpoint: Checkpoint of a stopped query.
+        store: The store.
+        batch: The batch after which to read; None means the last one.
+    """
+    reader = spark.read.format("statestore").option("operatorId", store.operator_id).option("storeName", store.name)
+    if batch is not None:
+        reader = reader.option("batchId", batch)
+    return reader.load(str(checkpoint)).select("key", "value", "partition_id")
+
+
+def read_state(spark: SparkSession, checkpoint: Path, batch: int | None = None) -> Records:
+    """Returns every row of every store, by store."""
+    when = "last batch" if batch is None else f"batch {batch}"
+    return {
+        f"state of {store} after the {when}": normal_rows(read_store(spark, checkpoint, store, batch).collect())
+        for store in stores(spark, checkpoint)
+    }
