@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from harness import jvm_pid
-from plan import Job
-from procs import PeakMemory
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+
+from harness import jvm_pid
+from plan import Job
+from procs import peak_memory
 from recovery import folder_bytes
 
 _FILES_PER_BATCH: Final = 2  # one a core, so that both cores read
@@ -45,17 +46,25 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
 
     Returns:
         Lists with one number a batch: ``batch`` (triggerExecution, ms), ``commit`` (ms, summed over partitions),
-        ``rows`` (in), ``updated`` and ``state_rows``; ``peak`` resident bytes of JVM and children (from after the first
-        batch), ``state_bytes`` on disk below the checkpoint's ``state`` folder.
+        ``rows`` (in), ``updated`` and ``state_rows``. Then ``peak`` (resident bytes of JVM and children) and
+        ``state_bytes`` (on disk, below the checkpoint's ``state`` folder).
+
+    Raises:
+        RuntimeError: The query lost a batch or a key.
     """
     checkpoint = job.folder / "checkpoint"
     source = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", _FILES_PER_BATCH).parquet(str(job.input))
-    with PeakMemory(jvm_pid(spark)) as memory:
+    with peak_memory(jvm_pid(spark)) as memory:
         writer = _aggregated(source).writeStream.format("noop").outputMode("update").trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(checkpoint)).start()
         query.awaitTermination()
     progress = [p for p in query.recentProgress if p["numInputRows"]]
-    return {**_columns(progress), "peak": memory.bytes, "state_bytes": folder_bytes(checkpoint / "state")}
+    columns = _columns(progress)
+    if columns["state_rows"] != [job.keys] * job.rounds:
+        raise RuntimeError(
+            f"expected {job.keys} keys after each of {job.rounds} batches, found {columns['state_rows']}"
+        )
+    return {**columns, "peak": memory.bytes, "state_bytes": folder_bytes(checkpoint / "state")}
 
 
 def _columns(progress: list[Any]) -> dict[str, list[int]]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Job:
     version: dict[str, int] = field(default_factory=dict)
     input: Path = Path()
 
-    def with_sizes(self, keys: int, rows: int) -> Self:
+    def with_sizes(self, keys: int, rows: int) -> Job:
         """Give the same job over another number of keys and rows."""
         return replace(self, keys=keys, rows=rows)
 
@@ -50,7 +50,7 @@ class Job:
         return json.dumps(asdict(self), default=str)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str) -> Job:
         """Read the worker's argument."""
         values = json.loads(text)
         return cls(**{**values, "folder": Path(values["folder"]), "input": Path(values["input"])})

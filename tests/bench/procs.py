@@ -1,72 +1,84 @@
-"""Memory of a process and its descendants, read from ``/proc`` (Linux)."""
+"""Memory of a process and its descendants, and processor time on this machine."""
 
 from __future__ import annotations
 
+import resource
 import threading
-from collections import defaultdict
-from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
 
-_PROC: Final = Path("/proc")
+import psutil
 
-
-def family(root: int) -> list[int]:
-    """List a process and all its descendants: for a JVM, also the servers that it started."""
-    children = defaultdict(list)
-    for stat in _PROC.glob("[0-9]*/stat"):
-        text = _read(stat)
-        if text:
-            parent = int(text.rpartition(")")[2].split()[1])
-            children[parent].append(int(stat.parent.name))
-    found = [root]
-    for pid in found:
-        found.extend(children[pid])
-    return found
+_SAMPLE_SECONDS: Final = 0.2
 
 
 def proportional_bytes(root: int) -> int:
     """Sum the proportional set size of a family: a mapped page that several of them hold counts once."""
-    return sum(_kilobytes(pid, "smaps_rollup", "Pss:") for pid in family(root)) * 1024
+    return _sum(root, lambda process: int(process.memory_full_info().pss))
 
 
 def resident_bytes(root: int) -> int:
     """Sum the resident set size of a family: cheap, but a mapped page counts in each process that touched it."""
-    return sum(_kilobytes(pid, "status", "VmRSS:") for pid in family(root)) * 1024
+    return _sum(root, lambda process: int(process.memory_info().rss))
 
 
-def _kilobytes(pid: int, file: str, label: str) -> int:
-    lines = _read(_PROC / str(pid) / file).splitlines()
-    return next((int(line.split()[1]) for line in lines if line.startswith(label)), 0)
+def _sum(root: int, measure: Callable[[psutil.Process], int]) -> int:
+    """Add up a process and all its descendants: for a JVM, also the servers that it started."""
+    parent = psutil.Process(root)
+    return measure(parent) + sum(_measured(child, measure) for child in parent.children(recursive=True))
 
 
-def _read(path: Path) -> str:
+def _measured(process: psutil.Process, measure: Callable[[psutil.Process], int]) -> int:
     try:
-        return path.read_text(encoding="ascii", errors="replace")
-    except OSError:  # the process ended in the meantime
-        return ""
+        return measure(process)
+    except psutil.NoSuchProcess:  # ended since it was listed
+        return 0
 
 
-class PeakMemory:
-    """Samples the resident bytes of a process family five times a second and keeps the largest sum."""
+class Peak:
+    """The largest sum of resident bytes that was seen."""
 
-    def __init__(self, root: int) -> None:
-        """Watch ``root`` and its descendants while the block runs."""
-        self.bytes = 0
-        self._root = root
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+    bytes = 0
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._done.set()
-        self._thread.join()
+@contextmanager
+def peak_memory(root: int) -> Iterator[Peak]:
+    """Sample the resident bytes of a process and its descendants while a block runs."""
+    peak, done = Peak(), threading.Event()
 
-    def _watch(self) -> None:
-        while True:
-            self.bytes = max(self.bytes, resident_bytes(self._root))
-            if self._done.wait(0.2):
-                return
+    def watch() -> None:
+        finished = False
+        while not finished:
+            peak.bytes = max(peak.bytes, resident_bytes(root))
+            finished = done.wait(_SAMPLE_SECONDS)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        thread.join()
+
+
+class OtherLoad:
+    """Processor seconds that other processes took while a block ran: their work disturbs what is measured."""
+
+    seconds = 0.0
+
+
+@contextmanager
+def other_load() -> Iterator[OtherLoad]:
+    """Measure a block that runs child processes to their end."""
+    load, before = OtherLoad(), _others()
+    yield load
+    load.seconds = max(0.0, _others() - before)
+
+
+def _others() -> float:
+    """Give the processor seconds that this machine has spent, but not on this process and its finished children."""
+    times = psutil.cpu_times()
+    busy = times.user + times.nice + times.system + times.irq + times.softirq + times.steal
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return float(busy) - sum(usage.ru_utime + usage.ru_stime for usage in usages)

@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from pyspark.sql import SparkSession
+
 from harness import new_store
 from plan import Job
-from pyspark.sql import SparkSession
 from spi import loaded, update, warm_up
 
 

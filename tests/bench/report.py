@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any, Final
 
+from lines import Line, Table
 from providers import OURS
-from tables import Line, Table
+
+_QUIET: Final = 0.2  # cores; the kernel and a login session take less
 
 
 def render(tables: Sequence[Table], providers: Sequence[str], *, judge: bool, markdown: bool) -> str:
@@ -26,6 +29,14 @@ def summary(tables: Sequence[Table]) -> str:
     missed = [f"  missed: {title}: {line.label}" for title, line, verdict in judged if verdict == "missed"]
     met = sum(verdict == "met" for _, _, verdict in judged)
     return "\n".join([f"Targets: {met} met, {len(missed)} missed.", *missed])
+
+
+def disturbance(records: Sequence[dict[str, Any]], cores: int) -> str:
+    """Say how busy other processes kept the machine during the jobs, in cores."""
+    seconds = sum(record["seconds"] for record in records) or 1.0
+    others = sum(record["other_seconds"] for record in records) / seconds
+    advice = ": too much for these figures to count, run it again on an idle machine" if others > _QUIET else ""
+    return f"Other processes kept {others:.2f} of {cores} cores busy meanwhile{advice}."
 
 
 def _table(table: Table, providers: Sequence[str], judge: bool, markdown: bool) -> Iterator[str]:

@@ -14,16 +14,18 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 import click
+
 import e2e
 import report
 import tables
 from harness import build_jar
 from plan import PARTS, QUICK, Job, Sizes
+from procs import other_load
 from providers import BUILD, OURS, PROVIDERS, child_environment, our_jars
 
 _WORKER: Final = Path(__file__).resolve().parent / "worker.py"
@@ -47,14 +49,15 @@ class Bench:
         number = len(self.records) + self.failed + 1
         log = self._logs / f"{number:02}-{job.part}-{job.provider}.log"
         start = time.monotonic()
-        figures = self._figures(job, log)
+        with other_load() as others:
+            figures = self._figures(job, log)
         seconds = time.monotonic() - start
-        outcome = "" if figures else f"  FAILED, see {log}\n{_last_lines(log)}"
         size = f"{job.keys:,} keys, {8 + 8 * job.value_longs} bytes"
-        click.echo(f"{number:3}  {job.part:12} {job.provider:9} {size:24} {seconds:6.1f} s{outcome}", err=True)
+        outcome = "" if figures else f"  FAILED, see {log}\n{_last_lines(log)}"
+        click.echo(f"{number:3}  {job.part:12} {job.provider:9} {size:26} {seconds:6.1f} s{outcome}", err=True)
         if figures:
-            job_fields = {k: v for k, v in asdict(job).items() if k not in ("folder", "input")}
-            self.records.append({**job_fields, "seconds": seconds, "figures": figures})
+            sizes = {name: value for name, value in asdict(job).items() if name not in ("folder", "input")}
+            self.records.append({**sizes, "seconds": seconds, "other_seconds": others.seconds, "figures": figures})
         else:
             self.failed += 1
         return figures
@@ -100,7 +103,9 @@ def _chosen(names: str) -> list[str]:
     chosen = [name.strip() for name in names.split(",")]
     unknown = sorted(set(chosen) - set(PROVIDERS))
     if unknown:
-        raise click.BadParameter(f"{', '.join(unknown)}: expected some of {', '.join(PROVIDERS)}", param_hint="--providers")
+        raise click.BadParameter(
+            f"{', '.join(unknown)}: expected some of {', '.join(PROVIDERS)}", param_hint="--providers"
+        )
     if OURS in chosen and not our_jars():
         raise click.ClickException("there is no jar of the shim in provider/keygroups/jars: run `make jar`")
     return chosen
@@ -117,8 +122,14 @@ def _measure(parts: list[str], sizes: Sizes, providers: list[str], heap: str) ->
         base = Job(part, "", work / part, heap, warm_keys=sizes.warm_keys, input=source)
         PARTS[part](bench.run, base, sizes, providers)
         shutil.rmtree(work, ignore_errors=True)
-    return {"machine": _machine(), "sizes": asdict(sizes), "providers": providers, "heap": heap,
-            "failed": bench.failed, "records": bench.records}
+    return {
+        "machine": _machine(),
+        "sizes": asdict(sizes),
+        "providers": providers,
+        "heap": heap,
+        "failed": bench.failed,
+        "records": bench.records,
+    }
 
 
 def _show(run: dict[str, Any], markdown: bool) -> None:
@@ -128,6 +139,7 @@ def _show(run: dict[str, Any], markdown: bool) -> None:
     click.echo(report.render(found, run["providers"], judge=judge, markdown=markdown))
     if OURS in run["providers"]:
         click.echo("\n" + (report.summary(found) if judge else "Small sizes: targets are not judged."))
+    click.echo(report.disturbance(run["records"], run["machine"]["cores"]))
 
 
 @click.command()
@@ -137,8 +149,12 @@ def _show(run: dict[str, Any], markdown: bool) -> None:
 @click.option("--heap", default="4g", show_default=True, help="Largest JVM heap, for every provider.")
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
 @click.option("--output", type=click.Path(path_type=Path), default=BUILD / "results.json", help="File for raw figures.")
-@click.option("--show", type=click.Path(exists=True, path_type=Path), help="Print an earlier run's file, measure nothing.")
-def main(quick: bool, only: tuple[str, ...], providers: str, heap: str, markdown: bool, output: Path, show: Path | None) -> None:
+@click.option(
+    "--show", type=click.Path(exists=True, path_type=Path), help="Print an earlier run's file, measure nothing."
+)
+def main(
+    quick: bool, only: tuple[str, ...], providers: str, heap: str, markdown: bool, output: Path, show: Path | None
+) -> None:
     """Measure Spark's two state store providers and ours in one run."""
     if show:
         _show(json.loads(show.read_text(encoding="utf-8")), markdown)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from pyspark.sql import SparkSession
+
 from harness import BenchStore, new_store
 from plan import Job
-from pyspark.sql import SparkSession
 
 _WARM_ROUNDS: Final = 4
 _MAINTENANCE_EVERY: Final = 10  # batches: what a minute holds when a batch takes six seconds

@@ -2,62 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 from typing import Any, Final
 
 import numpy as np
-from providers import OURS
+
+from lines import Line, Table, Target
 
 Record = dict[str, Any]
 """One job as it ran: ``part``, ``provider``, sizes, and its ``figures``."""
 Value = Callable[[list[Record]], float]
-
-
-@dataclass(frozen=True)
-class Target:
-    """What our figure must not exceed.
-
-    Attributes:
-        at_most: Limit in the line's unit, or None.
-        times: Largest ratio to each peer named.
-    """
-
-    at_most: float | None = None
-    times: dict[str, float] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        """Word it for the table."""
-        return f"<= {self.at_most:g}" if self.at_most is not None else ", ".join(
-            f"<= {limit:g}x {peer}" for peer, limit in self.times.items()
-        )
-
-    def verdict(self, values: dict[str, float]) -> str:
-        """Say ``met`` or ``missed``, or nothing where a figure is absent."""
-        limits = [limit * values[peer] for peer, limit in self.times.items() if peer in values]
-        limits += [] if self.at_most is None else [self.at_most]
-        if OURS not in values or not limits:
-            return ""
-        return "met" if values[OURS] <= min(limits) else "missed"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One figure: its name with unit, the value of each provider, and our target if there is one."""
-
-    label: str
-    values: dict[str, float]
-    target: Target | None = None
-
-
-@dataclass(frozen=True)
-class Table:
-    """One part's lines under a title; ``note`` says what a reader must know of how they were measured."""
-
-    title: str
-    lines: Sequence[Line]
-    note: str = ""
 
 
 def _line(records: Iterable[Record], label: str, value: Value, target: Target | None = None) -> Line:
@@ -172,14 +127,16 @@ def _query(records: list[Record], skip: int) -> Iterator[Table]:
             _line(found, "batch, s", lambda g: median(_pooled(g, "batch", skip)) / 1e3, target),
             _line(found, "slowest batch, s", lambda g: max(_pooled(g, "batch", skip)) / 1e3),
             _line(found, "state commit, s a partition", lambda g: median(_pooled(g, "commit", skip)) / 2e3),
-            _line(found, "process memory, peak, MB", lambda g: max(r["figures"]["peak"] for r in g) / 1e6),
+            _line(found, "JVM and server, peak resident, MB", lambda g: max(r["figures"]["peak"] for r in g) / 1e6),
             _line(found, "checkpoint after the run, MB", lambda g: g[0]["figures"]["state_bytes"] / 1e6),
             _line(found, "checkpoint, MB a batch", lambda g: g[0]["figures"]["state_bytes"] / g[0]["rounds"] / 1e6),
         ]
         floor = median(_pooled(_of(records, "floor"), "batch", skip)) / 1e3
-        note = f"The same aggregation without state, as a batch job: {floor:.3g} s. Memory: resident, JVM and server."
+        note = f"The same aggregation without state, as a batch job: {floor:.3g} s a batch."
         rows = f"{found[0]['rows']:,}"
-        yield Table(f"End to end: aggregation, {found[0]['keys']:,} keys, {rows} rows a batch, 2 partitions", lines, note)
+        yield Table(
+            f"End to end: aggregation, {found[0]['keys']:,} keys, {rows} rows a batch, 2 partitions", lines, note
+        )
 
 
 def build(records: list[Record], warm_batches: int) -> list[Table]:

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark.sql import SparkSession
+
 import e2e
 import memory
 import recovery
 import spi
 from plan import Job
 from providers import PROVIDERS, start_session, stop_session
-from pyspark.sql import SparkSession
 
 _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "rows": spi.measure_rows,

@@ -49,7 +49,8 @@ def test_tree_opens_the_first_folder_only(tmp_path: Path) -> None:
         "state/ 4 files, 16 B",
         "0/ 4 files, 16 B",
         "0/ 2 files, 8 B",
-        "9.delta ... 10.delta",
+        "9.delta",
+        "... 10.delta",
         "1/ 2 files, 8 B",
     ]
 

@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from support.engine import Case
+from support.case import TIGHT, Case
+from support.events import Shape
 
 FORMAT = "spark.sql.streaming.aggregation.stateFormatVersion"
 WATERMARK = "90 seconds"
@@ -26,10 +27,22 @@ def total(events: DataFrame) -> DataFrame:
     return events.agg(F.count("*").alias("n"), F.sum("v").alias("sum"), F.max("ts").alias("last"))
 
 
+MANY_KEYS = Shape(batches=5, rows=4000, keys=2000, padding=60)
+
 CASES = [
     Case("grouped update", grouped, "update"),
+    Case("grouped, full write buffers", grouped, "update", TIGHT, shape=MANY_KEYS),
     Case("grouped complete, format 1", grouped, "complete", {FORMAT: "1"}),
     Case("window append", windowed),
     Case("window update, format 1", windowed, "update", {FORMAT: "1"}),
     Case("total update", total, "update"),
+]
+
+MORE_CASES = [
+    Case("grouped update, format 1", grouped, "update", {FORMAT: "1"}),
+    Case("grouped complete", grouped, "complete"),
+    Case("window complete", windowed, "complete"),
+    Case("window append, format 1", windowed, conf={FORMAT: "1"}),
+    Case("total complete", total, "complete"),
+    Case("total update, format 1", total, "update", {FORMAT: "1"}),
 ]

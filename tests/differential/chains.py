@@ -3,8 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from differential.joins import SMALL, in_range
-from support.engine import Case
+from differential.joins import in_range
+from support.case import Case
 from support.events import Shape
 
 
@@ -47,6 +47,8 @@ CASES = [
     Case("dedupe, limit", limited_distinct, shape=Shape(batches=6)),
     Case("dedupe, window", distinct_then_window),
     Case("window, window", window_then_window),
-    Case("join, window", join_then_window, inputs=2, shape=SMALL),
+    Case("join, window", join_then_window, inputs=2, shape=Shape(batches=8, rows=25, keys=3, empty=0.1)),
     Case("session, window", session_then_window),
 ]
+
+MORE_CASES: list[Case] = []

@@ -1,15 +1,19 @@
-"""Stream-stream joins of every type, in the state formats that Spark uses with any provider."""
+"""Stream-stream joins of every type, in state format 2.
 
+It is the only one that runs on any provider: Spark 4.3 starts no new query in format 1 ("Unsupported schema writer
+version: 1"), and turns 3 and 4 into 2 for every provider but RocksDB.
+"""
+
+from collections.abc import Callable
 from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from support.engine import Case
+from support.case import Case
 from support.events import Shape
 
-FORMAT = "spark.sql.streaming.join.stateFormatVersion"
-SMALL = Shape(rows=25, keys=8)
+SMALL = Shape(rows=25, keys=4)
 
 
 def unbounded(left: DataFrame, right: DataFrame) -> DataFrame:
@@ -20,11 +24,11 @@ def unbounded(left: DataFrame, right: DataFrame) -> DataFrame:
 
 def in_range(left: DataFrame, right: DataFrame, how: str) -> DataFrame:
     """Rows whose keys are equal and whose times are at most 30 s apart; the watermark evicts both sides."""
-    first = left.withWatermark("ts", "1 minute").select("k", "name", "id", "ts")
-    columns = [F.col("k").alias("k2"), F.col("name").alias("name2"), F.col("id").alias("id2"), F.col("ts").alias("ts2")]
-    second = right.select(*columns).withWatermark("ts2", "30 seconds")
-    near = F.expr("k = k2 AND name = name2 AND ts2 BETWEEN ts - INTERVAL 30 SECONDS AND ts + INTERVAL 30 SECONDS")
-    return first.join(second, near, how)
+    first = left.withWatermark("ts", "1 minute").select("k", "flag", "id", "ts")
+    second = right.select(*[F.col(name).alias(f"other_{name}") for name in ("k", "flag", "id", "ts")])
+    near = "other_ts BETWEEN ts - INTERVAL 30 SECONDS AND ts + INTERVAL 30 SECONDS"
+    condition = F.expr(f"k = other_k AND flag = other_flag AND {near}")
+    return first.join(second.withWatermark("other_ts", "30 seconds"), condition, how)
 
 
 def by_window(left: DataFrame, right: DataFrame, how: str) -> DataFrame:
@@ -37,13 +41,14 @@ def _windowed(events: DataFrame, name: str) -> DataFrame:
     return late.select("k", F.window("ts", "1 minute").alias("window"), F.col("id").alias(name))
 
 
-def _case(name: str, build: object, how: str, **more: object) -> Case:
-    return Case(f"join {name}", partial(build, how=how), inputs=2, shape=SMALL, **more)
+def _case(name: str, build: Callable[..., DataFrame], how: str) -> Case:
+    return Case(f"join {how} {name}", partial(build, how=how), inputs=2, shape=SMALL)
 
 
 CASES = [
     Case("join inner unbounded", unbounded, inputs=2, shape=SMALL),
-    Case("join inner unbounded, format 1", unbounded, inputs=2, shape=SMALL, conf={FORMAT: "1"}),
-    *[_case(f"{how} in range", in_range, how) for how in ("inner", "left", "right", "full", "left_semi")],
-    *[_case(f"{how} by window", by_window, how) for how in ("inner", "left", "full", "left_semi")],
+    *[_case("in range", in_range, how) for how in ("inner", "left", "right", "full", "left_semi")],
+    _case("by window", by_window, "full"),
 ]
+
+MORE_CASES = [_case("by window", by_window, how) for how in ("inner", "left", "right", "left_semi")]

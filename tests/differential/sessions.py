@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from support.engine import Case
+from support.case import Case
 
 MERGE_LOCALLY = "spark.sql.streaming.sessionWindow.merge.sessions.in.local.partition"
 
@@ -26,7 +26,10 @@ def _aggregate(events: DataFrame, window: Column, *keys: str) -> DataFrame:
 
 CASES = [
     Case("sessions append", sessions),
-    Case("sessions complete", sessions, "complete"),
     Case("sessions dynamic gap", dynamic_gap),
+]
+
+MORE_CASES = [
+    Case("sessions complete", sessions, "complete"),
     Case("sessions merged locally", sessions, conf={MERGE_LOCALLY: "true"}),
 ]

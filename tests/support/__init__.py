@@ -1,1 +1,1 @@
-"""Shared parts of the tests: the Spark session, random inputs, file sources, and the engine that compares two providers."""
+"""Shared parts of the tests: the Spark session, random inputs, and the engine that compares providers."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from random import Random
 from typing import TypeAlias
 
 import pyarrow as pa
 
-START = datetime(2024, 1, 1, tzinfo=UTC)
+START = datetime(2024, 1, 1, tzinfo=timezone.utc)
 BATCH_TIME = timedelta(minutes=1)
 LATE_BY = timedelta(minutes=10)
 
@@ -50,7 +50,7 @@ class Shape:
         padding: Characters added to each `name`, for keys that fill write buffers.
     """
 
-    batches: int = 8
+    batches: int = 7
     rows: int = 40
     keys: int = 12
     late: float = 0.1
@@ -94,7 +94,7 @@ _KEYS: dict[str, Callable[[Random, int], object]] = {
     "ratio": _key([None, math.nan, -0.0, 0.0, math.inf, -math.inf], lambda n: n / 3),
     "price": _key([None, Decimal("0.000"), Decimal("-0.001"), Decimal(10**16)], lambda n: Decimal(n) / 8),
     "day": _key([None, date(1969, 12, 31), date(9999, 12, 31)], lambda n: date(2024, 1, 1 + n % 28)),
-    "at": _key([None, datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)], lambda n: START + timedelta(hours=n)),
+    "at": _key([None, datetime(1969, 12, 31, 23, 59, 59, 999_999, timezone.utc)], lambda n: START + timedelta(hours=n)),
     "flag": _key([None], lambda n: n % 2 == 0),
     "point": _key([None, {"x": None, "label": None}, {"x": 0, "label": ""}], lambda n: {"x": n, "label": f"p{n}"}),
     "tags": _key([None, [], [None], [0, None, 0]], lambda n: list(range(n % 4))),

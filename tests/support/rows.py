@@ -60,9 +60,7 @@ def difference(left: Records, right: Records, names: tuple[str, str]) -> str:
     return "\n".join(parts)
 
 
-def _paragraph(
-    label: str, left: list[Hashable] | None, right: list[Hashable] | None, names: tuple[str, str]
-) -> str:
+def _paragraph(label: str, left: list[Hashable] | None, right: list[Hashable] | None, names: tuple[str, str]) -> str:
     for rows, name in ((left, names[0]), (right, names[1])):
         if rows is None:
             return f"{label}: missing in {name}"

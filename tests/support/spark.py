@@ -5,26 +5,30 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from keygroups.configure import PROVIDER, configure, jars
+
 ROOT = Path(__file__).resolve().parents[2]
-JARS = ROOT / "provider" / "keygroups" / "jars"
 STATE = "org.apache.spark.sql.execution.streaming.state"
 PROVIDERS = {
-    "keygroups": "io.keygroups.spark.KeyGroupStateStoreProvider",
+    "keygroups": PROVIDER,
     "rocksdb": f"{STATE}.RocksDBStateStoreProvider",
     "hdfs": f"{STATE}.HDFSBackedStateStoreProvider",
+    "forgetful": f"{STATE}.ForgetfulProvider",
 }
-"""Short name to class name."""
+"""Short name to class name; the forgetful one is wrong on purpose."""
 
-PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
+# 40 short queries are over before C2 pays: with C1 alone the differential tests take half of the processor time.
+_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": _JVM,
+    "spark.hadoop.fs.file.impl": "keygroups.tests.QuietFileSystem",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
@@ -32,11 +36,6 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "3",
 }
-
-
-def own_jar() -> Path | None:
-    """Returns our provider's jar, or None if it was not built."""
-    return next(iter(sorted(JARS.glob("keygroups-spark*.jar"))), None)
 
 
 def prepare_environment() -> None:
@@ -50,7 +49,7 @@ def prepare_environment() -> None:
 
 
 def build_session(extra_classes: Path, scratch: Path) -> SparkSession:
-    """Starts a session on local[2] with our jar, if there is one, and without choosing a provider.
+    """Starts a session on local[2], with our provider where its jar was built.
 
     Args:
         extra_classes: Folder of compiled test classes for the driver's class path.
@@ -63,21 +62,14 @@ def build_session(extra_classes: Path, scratch: Path) -> SparkSession:
     builder.config("spark.driver.extraClassPath", str(extra_classes))
     builder.config("spark.local.dir", str(scratch / "local"))
     builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-    if jar := own_jar():
-        builder.config("spark.jars", str(jar))
-    session = builder.getOrCreate()
+    session = (configure(builder) if jars() else builder).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
-@contextmanager
-def settings(spark: SparkSession, values: Mapping[str, str]) -> Iterator[None]:
-    """Sets configuration values of the session and puts the old ones back."""
-    before = {key: spark.conf.get(key, None) for key in values}
-    for key, value in values.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, value in before.items():
-            spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+def session_with(spark: SparkSession, conf: Mapping[str, str]) -> SparkSession:
+    """Returns a session of the same application with settings of its own."""
+    session = spark.newSession()
+    for key, value in conf.items():
+        session.conf.set(key, value)
+    return session

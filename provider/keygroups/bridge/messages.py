@@ -15,14 +15,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_
     """Base of all messages: camel case in JSON, nothing unknown."""
 
 
-class Open(Message):
+class Open(Message, frozen=True):
     """Open a store. ``settings`` are names without prefix."""
 
     spec: StoreSpec
     settings: dict[str, str]
 
 
-class Load(Message):
+class Load(Message, frozen=True):
     """Load a version; ``listing`` and ``missing`` are what the JVM has brought or not found so far."""
 
     store: int
@@ -31,7 +31,7 @@ class Load(Message):
     missing: list[str] = []
 
 
-class Apply(Message):
+class Apply(Message, frozen=True):
     """Hand over a full chunk of a session that goes on."""
 
     store: int
@@ -39,7 +39,7 @@ class Apply(Message):
     chunk: Chunk
 
 
-class Commit(Message):
+class Commit(Message, frozen=True):
     """Hand over the last chunk of a session and make the next version."""
 
     store: int
@@ -49,35 +49,35 @@ class Commit(Message):
     num_keys: int
 
 
-class Abort(Message):
+class Abort(Message, frozen=True):
     """Drop a session."""
 
     store: int
     session: str
 
 
-class Forget(Message):
+class Forget(Message, frozen=True):
     """Drop a version whose upload failed."""
 
     store: int
     key: VersionKey
 
 
-class Compact(Message):
+class Compact(Message, frozen=True):
     """Compact the latest version, if it is time to."""
 
     store: int
     thorough: bool
 
 
-class Uploaded(Message):
+class Uploaded(Message, frozen=True):
     """A compacted segment is durable."""
 
     store: int
     name: str
 
 
-class Deletable(Message):
+class Deletable(Message, frozen=True):
     """Ask what retention may delete."""
 
     store: int
@@ -86,13 +86,13 @@ class Deletable(Message):
     missing: list[str] = []
 
 
-class Close(Message):
+class Close(Message, frozen=True):
     """Close a store and delete its local files."""
 
     store: int
 
 
-class SegmentView(Message):
+class SegmentView(Message, frozen=True):
     """A local segment, as the JVM maps it."""
 
     id: str
@@ -102,7 +102,7 @@ class SegmentView(Message):
     blocks: list[BlockLayout]
 
 
-class VersionView(Message):
+class VersionView(Message, frozen=True):
     """A version, as the JVM sees it: segments newest first."""
 
     key: VersionKey
@@ -111,7 +111,7 @@ class VersionView(Message):
     segments: list[SegmentView]
 
 
-class Committed(Message):
+class Committed(Message, frozen=True):
     """The new version, the file that makes it durable, and whether to compact."""
 
     version: VersionView
@@ -120,7 +120,7 @@ class Committed(Message):
     sort_millis: int
 
 
-class Want(Message):
+class Want(Message, frozen=True):
     """What the JVM must bring; then it calls again."""
 
     listing: bool
@@ -128,7 +128,7 @@ class Want(Message):
     head: bool
 
 
-class Failure(Message):
+class Failure(Message, frozen=True):
     """An error: its kind tells the JVM what to throw."""
 
     kind: str

@@ -153,8 +153,11 @@ def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
         raise CheckpointError("the manifest of a file is damaged", path=name, expected=expected, found=found)
     if (written := msgspec.json.decode(text, type=_Format)).format > FORMAT:
         raise VersionError(
-            "a newer release of keygroups wrote this checkpoint", path=name, expected=f"format {FORMAT} or older",
-            found=f"format {written.format} by {written.written_by}", fix="upgrade keygroups",
+            "a newer release of keygroups wrote this checkpoint",
+            path=name,
+            expected=f"format {FORMAT} or older",
+            found=f"format {written.format} by {written.written_by}",
+            fix="upgrade keygroups",
         )
     try:
         manifest = msgspec.json.decode(text, type=Manifest)

@@ -20,8 +20,6 @@ from keygroups.demo.run import Outcome, run
 from keygroups.demo.session import PROVIDERS, check_java, start
 from keygroups.errors import KeygroupsError, SettingError
 
-_MESSAGE_LINES = 12
-
 
 @click.command()
 @click.option("--provider", type=click.Choice(PROVIDERS), default="keygroups", show_default=True, help="State store.")
@@ -29,7 +27,7 @@ _MESSAGE_LINES = 12
 @click.option("--partitions", type=click.IntRange(1), default=2, show_default=True, help="Partitions of the state.")
 @click.option("--cores", type=click.IntRange(1), default=2, show_default=True, help="Threads that run tasks.")
 @click.option("--days", type=click.IntRange(1), default=366, show_default=True, help="Days of flights to read.")
-@click.option("--days-per-batch", type=click.IntRange(1), default=14, show_default=True, help="Days in a micro-batch.")
+@click.option("--days-per-batch", type=click.IntRange(1), default=21, show_default=True, help="Days in a micro-batch.")
 def main(provider: str, folder: Path | None, partitions: int, cores: int, days: int, days_per_batch: int) -> None:
     """Stream a year of flights through three stateful queries and check each answer against a batch job.
 
@@ -85,8 +83,9 @@ def _run_one(spark: SparkSession, query: Query, folder: Path, feed: Feed) -> Out
     return outcome
 
 
-def _message(error: Exception) -> str:
-    # Spark appends the query's plan and Java's stack, hundreds of lines; what matters are the messages before them.
-    text = str(error).partition("=== Streaming Query ===")[0].partition("JVM stacktrace:")[0]
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(("at ", "... "))]
-    return "\n".join(lines[:_MESSAGE_LINES])
+def _message(error: BaseException) -> str:
+    # A failed query shows its plan, tens of lines; what helps are the first line and the root cause.
+    root = error
+    while cause := getattr(root, "_cause", None):
+        root = cause
+    return "\nCaused by: ".join(dict.fromkeys(str(each).strip().partition("\n")[0] for each in (error, root)))

@@ -36,7 +36,9 @@ def tree(folder: Path, indent: str = "") -> Iterator[str]:
         lines = tree(child, indent + "  ")
         yield from islice(lines, 1) if number or child.name.startswith("_") else lines
     if files:
-        yield f"{indent}  " + " ... ".join(dict.fromkeys((files[0].name, files[-1].name)))
+        yield f"{indent}  {files[0].name}"
+    if len(files) > 1:
+        yield f"{indent}  ... {files[-1].name}"
 
 
 def _children(folder: Path) -> tuple[list[Path], list[Path]]:

@@ -81,9 +81,7 @@ def block_schema(key: pa.DataType, value: pa.DataType) -> pa.Schema:
 
 def empty_block() -> Block:
     """A block without rows."""
-    return Block(
-        np.empty(0, np.uint64), np.empty(0, np.int32), pa.array([], pa.binary()), pa.array([], pa.binary())
-    )
+    return Block(np.empty(0, np.uint64), np.empty(0, np.int32), pa.array([], pa.binary()), pa.array([], pa.binary()))
 
 
 def concat(blocks: list[Block]) -> Block:

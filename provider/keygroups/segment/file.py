@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 import xxhash
@@ -140,7 +141,7 @@ def checksum(blocks: list[Block]) -> str:
     digest = xxhash.xxh3_128()
     for block in blocks:
         for array in (block.locator, block.h):
-            digest.update(memoryview(array).cast("B"))
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
         for column in (block.key, block.value):
             for buffer in column.buffers():
                 if buffer is not None and buffer.size:

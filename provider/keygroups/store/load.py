@@ -61,7 +61,8 @@ class Loader:
                 raise CheckpointError(
                     "another state store provider wrote this checkpoint",
                     path=f"{self._spec.operator_folder}/{self._spec.store}/{file.name}",
-                    expected="files of keygroups", found=f"a file of {provider}",
+                    expected="files of keygroups",
+                    found=f"a file of {provider}",
                     fix=f"run the query with {provider}, or start it on a new checkpoint",
                 )
 
@@ -72,13 +73,14 @@ class Loader:
         self.check_foreign(listing)
         wanted = ("version", key.version)
         files = [f for f in listing or () if (n := parse_name(f.name)) is not None and (n.kind, n.version) == wanted]
-        return [f"{self._spec.store}/{f.name}" for f in sorted(files, key=lambda f: (-f.modified, f.name))]
+        return [f"{self._spec.store}/{f.name}" for f in sorted(files, key=lambda f: (f.modified, f.name), reverse=True)]
 
     def _not_found(self, key: VersionKey) -> CheckpointError:
         return CheckpointError(
             f"version {key.version} of the state does not exist",
             path=f"{self._spec.operator_folder}/{self._spec.store}",
-            expected=f"a file {FileName('version', key.version, key.checkpoint_id or '<id>')}", found="none",
+            expected=f"a file {FileName('version', key.version, key.checkpoint_id or '<id>')}",
+            found="none",
             fix="restore the folder, or start the query on a new checkpoint",
         )
 
@@ -95,8 +97,10 @@ class Loader:
                 first_error = first_error or error.cause
                 damaged.add(error.path)
         raise first_error or CheckpointError(
-            "a file of the checkpoint is missing", path=f"{self._spec.operator_folder}/{min(damaged, default=path)}",
-            expected=f"all files of version {manifest.version}", fix="restore the file, or restart from a savepoint",
+            "a file of the checkpoint is missing",
+            path=f"{self._spec.operator_folder}/{min(damaged, default=path)}",
+            expected=f"all files of version {manifest.version}",
+            fix="restore the file, or restart from a savepoint",
         )
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], fetched: Fetched) -> Version:
@@ -131,7 +135,8 @@ class Loader:
         fetched.require([path])
         if path in fetched.missing:
             raise CheckpointError(
-                "a file of the checkpoint does not exist", path=self._full(path),
+                "a file of the checkpoint does not exist",
+                path=self._full(path),
                 fix="restore the file, or start the query on a new checkpoint",
             )
         manifest = fetched.manifest(path)
@@ -141,19 +146,26 @@ class Loader:
     def _check_fit(self, path: str, manifest: Manifest) -> None:
         if manifest.store != self._spec.store or str(parse_name(path.rpartition("/")[2])) == "None":
             raise CheckpointError(
-                "a file belongs to another store", path=self._full(path), expected=self._spec.store,
-                found=manifest.store, fix="restore the folder from a backup",
+                "a file belongs to another store",
+                path=self._full(path),
+                expected=self._spec.store,
+                found=manifest.store,
+                fix="restore the folder from a backup",
             )
         if self._max_parallelism not in (0, manifest.max_parallelism):
             raise SettingError(
-                "the maximum parallelism of a checkpoint can't change", path=self._full(path),
-                expected=manifest.max_parallelism, found=self._max_parallelism,
+                "the maximum parallelism of a checkpoint can't change",
+                path=self._full(path),
+                expected=manifest.max_parallelism,
+                found=self._max_parallelism,
                 fix=f"set keyGroups.maxParallelism to {manifest.max_parallelism}, or leave it out",
             )
         if manifest.partitions and self._spec.partitions not in (0, manifest.partitions):
             raise VersionError(
-                "the query's number of state partitions is not that of its state", path=self._full(path),
-                expected=f"{manifest.partitions} partitions", found=f"{self._spec.partitions} partitions",
+                "the query's number of state partitions is not that of its state",
+                path=self._full(path),
+                expected=f"{manifest.partitions} partitions",
+                found=f"{self._spec.partitions} partitions",
                 fix="restore the checkpoint's offset log",
             )
 

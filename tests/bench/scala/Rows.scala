@@ -18,7 +18,7 @@ final class Rows(val count: Int, valueLongs: Int) {
 
   private val keyRow = Rows.row(1)
   private val valueRow = Rows.row(valueLongs)
-  private lazy val order = Rows.shuffled(count)
+  private val order = Rows.shuffled(count)
   private var current = 0L
 
   /** Points the key row at the ordinal-th key, the order in which a store is loaded. */

@@ -34,7 +34,15 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
   def chunkFolder: File = open().folder
 
   /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
-  def load(version: Long, checkpointId: Option[String]): LoadedVersion = {
+  def load(version: Long, checkpointId: Option[String]): LoadedVersion =
+    try loadOnce(version, checkpointId)
+    catch { // nothing is lost yet: a process that died since the last batch need not fail the task
+      case error: KeyGroupsException if error.kind == "retry" =>
+        logWarning(s"loading version $version of ${spec.store} again", error)
+        loadOnce(version, checkpointId)
+    }
+
+  private def loadOnce(version: Long, checkpointId: Option[String]): LoadedVersion = {
     val store = open()
     val known = synchronized(Option(latest)).filter { l =>
       l.key.version == version && (checkpointId.isEmpty || checkpointId == l.key.checkpointId)

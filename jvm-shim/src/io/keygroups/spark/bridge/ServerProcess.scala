@@ -23,7 +23,9 @@ final class ServerProcess private (process: Process, client: ClientServer, val f
   private val api =
     client.getPythonServerEntryPoint(Array[Class[_]](classOf[ServerApi])).asInstanceOf[ServerApi]
 
-  def isAlive: Boolean = process.isAlive
+  @volatile private var stopped = false
+
+  def isAlive: Boolean = !stopped && process.isAlive
 
   def pid: Long = process.pid()
 
@@ -41,6 +43,7 @@ final class ServerProcess private (process: Process, client: ClientServer, val f
     }
 
   def stop(): Unit = {
+    stopped = true
     process.destroyForcibly()
     process.waitFor(5, TimeUnit.SECONDS)
     client.shutdown()
@@ -97,7 +100,9 @@ object ServerProcess extends Logging {
   }
 
   private def launch(python: String, folder: File): Process = {
-    val builder = new ProcessBuilder(python, "-c", bootstrap).directory(folder)
+    // A relative path (spark.archives) is relative to the executor's folder, not to ours.
+    val command = if (python.contains('/')) new File(python).getAbsolutePath else python
+    val builder = new ProcessBuilder(command, "-c", bootstrap).directory(folder)
     builder.environment().put("PYTHONPATH", SparkInternals.pythonPath())
     try builder.start()
     catch {

@@ -1,0 +1,66 @@
+"""Fixtures of all tests: the Spark session, and the cases of the differential suite, each of which runs once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from keygroups.configure import jars
+from support.case import Case
+from support.engine import Outcome, run_case
+from support.scala_classes import compile_classes
+from support.spark import PROVIDERS, build_session
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("keygroups", "the differential suite")
+    pair = os.environ.get("KEYGROUPS_PAIR", "keygroups,hdfs")
+    seed = os.environ.get("KEYGROUPS_SEED", "1")
+    group.addoption("--pair", default=pair, help=f"providers to compare, two or more of {','.join(PROVIDERS)}")
+    group.addoption("--seed", default=seed, type=int, help="seed of the input")
+
+
+@pytest.fixture(scope="session")
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session on local[2] that knows our jar and the Scala classes of the tests."""
+    classes = compile_classes(request.config.cache.mkdir("scala"))
+    session = build_session(classes, tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def pair(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """Short names of the providers that the differential suite compares."""
+    names = tuple(request.config.getoption("--pair").split(","))
+    if unknown := set(names) - set(PROVIDERS):
+        raise pytest.UsageError(f"--pair: unknown provider {', '.join(sorted(unknown))}; use {', '.join(PROVIDERS)}")
+    if "keygroups" in names and not jars():
+        raise pytest.UsageError(
+            "the jar of our provider is missing: run `make jar`, or compare others with --pair hdfs,rocksdb"
+        )
+    return names
+
+
+@pytest.fixture(scope="session")
+def seed(request: pytest.FixtureRequest) -> int:
+    """Seed of the input of the differential suite."""
+    return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture(scope="session")
+def outcome(
+    spark: SparkSession, pair: tuple[str, ...], seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[Case], Outcome]:
+    """Runs a case at its first use in the session."""
+    known: dict[str, Outcome] = {}
+
+    def run(case: Case) -> Outcome:
+        if case.name not in known:
+            known[case.name] = run_case(spark, case, pair, seed, tmp_path_factory.mktemp("case"))
+        return known[case.name]
+
+    return run

@@ -1,0 +1,64 @@
+"""Every row of every operator lies in the partition, and in our files in the key group, of its partition columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from differential.cases import EVERYDAY
+from support.case import Case
+from support.engine import Outcome
+from support.events import KEY_TYPES, SCHEMA, Shape, random_batches
+from support.partitioning import Placement, hashes, misplaced, placements
+from support.run import Run
+from support.state import Store, stores
+from support.state_files import live_hashes, read_state_files
+
+by_name = pytest.mark.parametrize("case", EVERYDAY, ids=lambda case: case.name)
+
+
+@by_name
+def test_rows_lie_where_spark_partitions_them(case: Case, outcome: Callable[[Case], Outcome]) -> None:
+    for run in outcome(case).runs:
+        for store in stores(run.spark, run.checkpoint):
+            rows = placements(run.spark, run.checkpoint, store)
+            wrong = misplaced(rows, store.partitions)
+            assert not wrong, f"{run.checkpoint}: {store}: {len(wrong)} of {len(rows)} rows, such as {wrong[0]}"
+            if run.provider == "keygroups":
+                _assert_files(run, store, rows)
+
+
+def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
+    """The columns of the files agree with each other, and with what the state reader shows of the last version."""
+    hashed = all(row.h is not None for row in rows)
+    expected = hashes(rows)
+    for partition in range(store.partitions):
+        files = list(read_state_files(run.checkpoint, store, partition))
+        assert files, f"{run.checkpoint}: {store}: no file in partition {partition}"
+        for file in files:
+            assert not file.broken_rules(partition, store, hashed), str(file.path)
+        if hashed:
+            live = live_hashes(run.checkpoint, store, partition, run.last_batch() + 1)
+            assert live == expected.get(partition, Counter()), f"{run.checkpoint}: {store}, partition {partition}"
+
+
+def test_a_misplaced_row_is_noticed() -> None:
+    right = [Placement("a", found=1, placed=1, h=-2), Placement("b", found=0, placed=0, h=None)]
+    assert misplaced(right, 3) == []
+    wrong = [Placement("c", found=1, placed=2, h=1), Placement("d", found=2, placed=2, h=1)]
+    assert misplaced(wrong, 3) == wrong
+
+
+def test_hash_is_the_hash_of_sparks_partitioning(spark: SparkSession) -> None:
+    """`pmod(hash(columns), N)` says where HashPartitioning puts a row, for each key type and all together."""
+    rows = [event for batch in random_batches(Random(1), Shape(batches=3, rows=100)) for event in batch]
+    frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=SCHEMA))
+    for columns in [*[[name] for name in KEY_TYPES], list(KEY_TYPES)]:
+        placed = frame.repartition(7, *columns).select(F.spark_partition_id(), F.pmod(F.hash(*columns), F.lit(7)))
+        assert all(found == computed for found, computed in placed.collect()), columns

@@ -1,0 +1,89 @@
+"""Drives a state store provider through Spark's interface, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pyspark.sql import SparkSession
+
+from support.spark import PROVIDERS, session_with
+
+Key = tuple[str, int]
+Rows = dict[Key, str]
+
+PREFIX = "spark.sql.streaming.stateStore.keyGroups."
+
+
+class Driver:
+    """One provider object on a checkpoint.
+
+    Args:
+        spark: the session whose JVM it lives in.
+        checkpoint: folder of the checkpoint.
+        conf: settings of the provider, by full name.
+        prefixed: the text of a key is a scan prefix.
+        provider: short name of the provider.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        checkpoint: Path,
+        conf: dict[str, str] | None = None,
+        *,
+        prefixed: bool = False,
+        provider: str = "keygroups",
+        name: str = "default",
+    ) -> None:
+        jvm: Any = spark._jvm
+        session: Any = session_with(spark, conf or {})._jsparkSession
+        self._driver = jvm.keygroups.tests.StoreDriver(session, PROVIDERS[provider], str(checkpoint), name, prefixed)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Any method of the Scala class."""
+        method: Callable[..., Any] = getattr(self._driver, name)
+        return method
+
+    def rows(self) -> Rows:
+        """All rows of the open version; each key once."""
+        return as_rows(self._driver.scan())
+
+    def rows_of(self, text: str) -> Rows:
+        """The rows of a scan prefix."""
+        return as_rows(self._driver.scanPrefix(text))
+
+
+def as_rows(flat: Any) -> Rows:
+    """Rows from the flat list that the Scala class gives.
+
+    Raises:
+        AssertionError: a key comes twice.
+    """
+    texts = list(flat)
+    rows = {(texts[i], int(texts[i + 1])): texts[i + 2] for i in range(0, len(texts), 3)}
+    assert len(rows) * 3 == len(texts), f"a key comes twice among {len(texts) // 3} rows"
+    return rows
+
+
+def server_processes() -> list[psutil.Process]:
+    """The store processes of this test's JVM."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if any("keygroups.bridge" in word for word in process.cmdline()):
+                found.append(process)
+        except psutil.NoSuchProcess:
+            continue
+    return found
+
+
+def kill_servers() -> int:
+    """kill -9 of all store processes; how many there were."""
+    processes = server_processes()
+    for process in processes:
+        process.kill()
+        process.wait(10)
+    return len(processes)

@@ -1,0 +1,117 @@
+"""The files of our checkpoints, read with pyarrow alone and not with our own code."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.ipc as ipc
+import xxhash
+
+from support.state import Store
+
+HASH_BITS = 48
+"""Bits of a locator below the key group: the top bits of xxh64 of the key."""
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """One Arrow file of a state partition, with `n` rows.
+
+    Attributes:
+        path: The file.
+        manifest: The manifest in the metadata of its schema.
+        locator: uint64[n], the key group in the top 16 bits and a hash of the key below.
+        h: int32[n], Spark's hash of the partition columns.
+        keys: n keys as UnsafeRow bytes.
+        live: bool[n], False for a tombstone.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    locator: npt.NDArray[np.uint64]
+    h: npt.NDArray[np.int32]
+    keys: list[bytes]
+    live: npt.NDArray[np.bool_]
+
+    def broken_rules(self, partition: int, store: Store, hashed: bool) -> list[str]:
+        """Returns the rules of the file format that a row breaks, in words.
+
+        Args:
+            partition: The partition whose folder holds the file.
+            store: The store.
+            hashed: Whether the operator has partition columns.
+        """
+        groups = self.locator >> np.uint64(HASH_BITS)
+        rules = {
+            "the key group is pmod(h, G)": groups == np.mod(self.h.astype(np.int64), self.manifest["max_parallelism"]),
+            "pmod(h, N) is the partition": np.mod(self.h.astype(np.int64), store.partitions) == partition,
+            "the locator ends in xxh64 of the key": self._key_bits()
+            == (self.locator << np.uint64(16)) >> np.uint64(16),
+            "rows are in order of (locator, key)": np.array(self._in_order()),
+        }
+        if not hashed:
+            rules["pmod(h, N) is the partition"] = np.array(partition == 0)
+        if any(family["prefix_columns"] for family in self.manifest["families"]):
+            del rules["the locator ends in xxh64 of the key"]  # it is the hash of the scan prefix
+        return [rule for rule, holds in rules.items() if not holds.all()]
+
+    def _key_bits(self) -> npt.NDArray[np.uint64]:
+        return np.array([xxhash.xxh64_intdigest(key) >> 16 for key in self.keys], dtype=np.uint64)
+
+    def _in_order(self) -> bool:
+        rows = list(zip(self.locator.tolist(), self.keys, strict=True))
+        return rows == sorted(set(rows))
+
+
+def read_state_files(checkpoint: Path, store: Store, partition: int) -> Iterator[StateFile]:
+    """Yields every Arrow file of one partition of a store.
+
+    Args:
+        checkpoint: Checkpoint of a stopped query.
+        store: The store.
+        partition: Number of the partition.
+    """
+    for path in sorted(_folder(checkpoint, store, partition).glob("*.arrow")):
+        yield _read(path)
+
+
+def live_hashes(checkpoint: Path, store: Store, partition: int, version: int) -> Counter[int]:
+    """Returns how often each `h` occurs among the rows of a version: the newest row of each key, without tombstones.
+
+    Args:
+        checkpoint: Checkpoint of a stopped query.
+        store: The store.
+        partition: Number of the partition.
+        version: Version of the state, which is the batch's number plus one.
+    """
+    top = _read(next(_folder(checkpoint, store, partition).glob(f"v{version:020d}_*.arrow")))
+    below = [_folder(checkpoint, store) / segment["path"] for segment in top.manifest["segments"]]
+    newest: dict[bytes, int | None] = {}
+    for file in [top, *map(_read, below)]:
+        for key, h, live in zip(file.keys, file.h.tolist(), file.live.tolist(), strict=True):
+            newest.setdefault(key, h if live else None)
+    return Counter(h for h in newest.values() if h is not None)
+
+
+def _folder(checkpoint: Path, store: Store, partition: int | None = None) -> Path:
+    folder = checkpoint / "state" / str(store.operator_id)
+    if partition is None:
+        return folder
+    return folder / str(partition) / ("" if store.name == "default" else store.name)
+
+
+def _read(path: Path) -> StateFile:
+    with pa.OSFile(str(path)) as source:
+        table = ipc.open_file(source).read_all()
+    key = table["key"].to_pylist()
+    columns = [table[name].to_numpy() for name in ("locator", "h")]
+    manifest = json.loads(table.schema.metadata[b"keygroups.manifest"])
+    return StateFile(path, manifest, *columns, key, table["value"].is_valid().to_numpy())
