@@ -24,6 +24,7 @@ class Job:
         rounds: Batches that are measured.
         warm_keys: Keys of the small store that warms the JIT compiler up.
         round: Number of this repetition.
+        keep: Whether later jobs need the folder.
         version: Versions to recover, by checkpoint.
         input: Folder with the files of the streaming query.
     """
@@ -38,6 +39,7 @@ class Job:
     rounds: int = 0
     warm_keys: int = 0
     round: int = 0
+    keep: bool = False
     version: dict[str, int] = field(default_factory=dict)
     input: Path = Path()
 
@@ -122,7 +124,7 @@ def commit(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
 
 def recovery(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
     """Leave a big store behind, then recover it in fresh processes."""
-    job = replace(base, keys=sizes.big_keys, rows=sizes.commit_rows, rounds=sizes.recovery_updates)
+    job = replace(base, keys=sizes.big_keys, rows=sizes.commit_rows, rounds=sizes.recovery_updates, keep=True)
     for provider in providers:
         job = replace(job, provider=provider, folder=base.folder / provider)
         left = run(replace(job, part="prepare"))

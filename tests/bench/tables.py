@@ -131,8 +131,9 @@ def _query(records: list[Record], skip: int) -> Iterator[Table]:
             _line(found, "checkpoint after the run, MB", lambda g: g[0]["figures"]["state_bytes"] / 1e6),
             _line(found, "checkpoint, MB a batch", lambda g: g[0]["figures"]["state_bytes"] / g[0]["rounds"] / 1e6),
         ]
-        floor = median(_pooled(_of(records, "floor"), "batch", skip)) / 1e3
-        note = f"The same aggregation without state, as a batch job: {floor:.3g} s a batch."
+        floor = _pooled(_of(records, "floor"), "batch", skip)
+        note = "The same aggregation without state, as a batch job: "
+        note += f"{median(floor) / 1e3:.3g} s a batch." if floor else "not measured."
         rows = f"{found[0]['rows']:,}"
         yield Table(
             f"End to end: aggregation, {found[0]['keys']:,} keys, {rows} rows a batch, 2 partitions", lines, note

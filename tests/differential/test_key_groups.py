@@ -38,7 +38,7 @@ def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
     """The columns of the files agree with each other, and with what the state reader shows of the last version."""
     hashed = all(row.h is not None for row in rows)
     expected = hashes(rows)
-    for partition in range(store.partitions):
+    for partition in range(store.partitions if hashed else 1):  # Spark runs one task where all rows go to partition 0
         files = list(read_state_files(run.checkpoint, store, partition))
         assert files, f"{run.checkpoint}: {store}: no file in partition {partition}"
         for file in files:

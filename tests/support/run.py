@@ -16,7 +16,7 @@ from support.source import FileSource
 from support.spark import PROVIDERS, session_with
 from support.state import read_state
 
-DEADLINE = 120
+DEADLINE = 240
 """Seconds that a query may take for the batches between two restarts; they take 1 to 10."""
 
 COUNTERS = ("numRowsTotal", "numRowsUpdated", "numRowsRemoved", "numRowsDroppedByWatermark")

@@ -49,12 +49,12 @@ class StateFile:
             store: The store.
             hashed: Whether the operator has partition columns.
         """
-        groups = self.locator >> np.uint64(HASH_BITS)
+        groups, bits = self.locator >> np.uint64(HASH_BITS), self.locator & np.uint64((1 << HASH_BITS) - 1)
+        h = self.h.astype(np.int64)
         rules = {
-            "the key group is pmod(h, G)": groups == np.mod(self.h.astype(np.int64), self.manifest["max_parallelism"]),
-            "pmod(h, N) is the partition": np.mod(self.h.astype(np.int64), store.partitions) == partition,
-            "the locator ends in xxh64 of the key": self._key_bits()
-            == (self.locator << np.uint64(16)) >> np.uint64(16),
+            "the key group is pmod(h, G)": groups == np.mod(h, self.manifest["max_parallelism"]),
+            "pmod(h, N) is the partition": np.mod(h, store.partitions) == partition,
+            "the locator ends in xxh64 of the key": bits == self._key_bits(),
             "rows are in order of (locator, key)": np.array(self._in_order()),
         }
         if not hashed:
@@ -111,7 +111,11 @@ def _folder(checkpoint: Path, store: Store, partition: int | None = None) -> Pat
 def _read(path: Path) -> StateFile:
     with pa.OSFile(str(path)) as source:
         table = ipc.open_file(source).read_all()
-    key = table["key"].to_pylist()
-    columns = [table[name].to_numpy() for name in ("locator", "h")]
-    manifest = json.loads(table.schema.metadata[b"keygroups.manifest"])
-    return StateFile(path, manifest, *columns, key, table["value"].is_valid().to_numpy())
+    return StateFile(
+        path=path,
+        manifest=json.loads(table.schema.metadata[b"keygroups.manifest"]),
+        locator=table["locator"].to_numpy(),
+        h=table["h"].to_numpy(),
+        keys=table["key"].to_pylist(),
+        live=table["value"].is_valid().to_numpy(),
+    )

@@ -6,7 +6,10 @@ import io.keygroups.spark.segment.{Block, MappedSegment}
 /** A place in one segment. */
 private final class Cursor(segment: MappedSegment, start: Option[Long]) {
   private var at = start.fold(0)(segment.blockOf)
-  private var row = start.filter(_ => at < segment.blocks.length).fold(0)(segment.blocks(at).lowerBound)
+  private var row = start match {
+    case Some(locator) if at < segment.blocks.length => segment.blocks(at).lowerBound(locator)
+    case _ => 0
+  }
   private val last = start.getOrElse(Long.MaxValue)
 
   def block: Block = segment.blocks(at)

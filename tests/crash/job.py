@@ -1,0 +1,53 @@
+"""A query to be killed: ``python job.py FOLDER``. It counts rows per key, one file a batch, and keeps each batch's rows.
+
+Reads FOLDER/input, writes FOLDER/output/<batch>.json and FOLDER/checkpoint; prints ``batch N`` when N is written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import keygroups
+
+PREFIX = "spark.sql.streaming.stateStore."
+
+
+def main(folder: Path) -> None:
+    """Run the query over all files there are."""
+    builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.local.dir", str(folder / "local")).config("spark.driver.memory", "1g")
+    builder = builder.config("spark.sql.shuffle.partitions", "3").config(PREFIX + "maintenanceInterval", "200ms")
+    builder = builder.config(PREFIX + "minBatchesToRetain", "3")
+    spark = keygroups.configure(builder, compactionFanout="2", overlayBytes="65536").getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+
+    def write(rows: DataFrame, batch: int) -> None:
+        found = sorted((row.key, row.n, row.total) for row in rows.collect())
+        path = folder / "output" / f"{batch}.json"
+        path.with_suffix(".part").write_text(json.dumps(found))
+        path.with_suffix(".part").rename(path)
+        print(f"batch {batch}", flush=True)
+
+    events = spark.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1)
+    counts = events.json(str(folder / "input")).groupBy("key")
+    query = (
+        counts.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+        .writeStream.outputMode("update")
+        .foreachBatch(write)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    main(Path(sys.argv[1]))
