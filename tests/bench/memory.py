@@ -55,7 +55,7 @@ def _weigh(spark: SparkSession) -> dict[str, int]:
 
 
 def _settled(root: int) -> int:
-    """Weigh until two weighings agree: G1 returns what a collection freed little by little, from a thread of its own."""
+    """Weigh until two weighings agree: G1 returns what a collection freed bit by bit, from a thread of its own."""
     pause, weights = Event(), [0, proportional_bytes(root)]
     while abs(weights[-1] - weights[-2]) > _STEADY_BYTES and len(weights) < _MOST_WEIGHINGS:
         pause.wait(_PAUSE_SECONDS)

@@ -87,6 +87,3 @@ def _first_row(spark: SparkSession, job: Job, checkpoint: Path, version: int) ->
 def folder_bytes(folder: Path) -> int:
     """Sum the sizes of the files below a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-__all__ = ["folder_bytes", "prepare", "recover", "recover_cold", "warm_up"]

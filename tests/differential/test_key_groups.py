@@ -42,7 +42,7 @@ def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
         files = list(read_state_files(run.checkpoint, store, partition))
         assert files, f"{run.checkpoint}: {store}: no file in partition {partition}"
         for file in files:
-            assert not file.broken_rules(partition, store, hashed), str(file.path)
+            assert not file.broken_rules(partition, store), str(file.path)
         if hashed:
             live = live_hashes(run.checkpoint, store, partition, run.last_batch() + 1)
             assert live == expected.get(partition, Counter()), f"{run.checkpoint}: {store}, partition {partition}"

@@ -41,13 +41,12 @@ class StateFile:
     keys: list[bytes]
     live: npt.NDArray[np.bool_]
 
-    def broken_rules(self, partition: int, store: Store, hashed: bool) -> list[str]:
+    def broken_rules(self, partition: int, store: Store) -> list[str]:
         """Returns the rules of the file format that a row breaks, in words.
 
         Args:
             partition: The partition whose folder holds the file.
             store: The store.
-            hashed: Whether the operator has partition columns.
         """
         groups, bits = self.locator >> np.uint64(HASH_BITS), self.locator & np.uint64((1 << HASH_BITS) - 1)
         h = self.h.astype(np.int64)
@@ -57,8 +56,6 @@ class StateFile:
             "the locator ends in xxh64 of the key": bits == self._key_bits(),
             "rows are in order of (locator, key)": np.array(self._in_order()),
         }
-        if not hashed:
-            rules["pmod(h, N) is the partition"] = np.array(partition == 0)
         if any(family["prefix_columns"] for family in self.manifest["families"]):
             del rules["the locator ends in xxh64 of the key"]  # it is the hash of the scan prefix
         return [rule for rule, holds in rules.items() if not holds.all()]
