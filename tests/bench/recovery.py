@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from harness import new_store
 from plan import Job
-from spi import loaded, update, warm_up
+from spi import loaded, update
 
 
 def prepare(spark: SparkSession, job: Job) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def _measure(parts: list[str], sizes: Sizes, providers: list[str], heap: str, ou
         shutil.rmtree(folder, ignore_errors=True)
         base = Job(part, "", folder, heap, warm_keys=sizes.warm_keys, input=source)
         PARTS[part](runner.run, base, sizes, providers)
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
     return runner.results
 
 

@@ -1,4 +1,4 @@
-"""A query to be killed: ``python job.py FOLDER``. It counts rows per key, one file a batch, and keeps each batch's rows.
+"""A query to be killed: ``python job.py FOLDER``. It counts rows per key, one file a batch, and keeps all answers.
 
 Reads FOLDER/input, writes FOLDER/output/<batch>.json and FOLDER/checkpoint; prints ``batch N`` when N is written.
 """

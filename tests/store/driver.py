@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ class Driver:
         return as_rows(self._driver.scanPrefix(text))
 
 
-def as_rows(flat: Any) -> Rows:
+def as_rows(flat: Iterable[str]) -> Rows:
     """Rows from the flat list that the Scala class gives.
 
     Raises:

@@ -41,7 +41,9 @@ def run() -> None:
         python_server_entry_point=Server(folder),
     )
     port = gateway.get_callback_server().get_listening_port()
-    print(msgspec.json.encode({"port": port, "version": __version__, "pid": os.getpid()}).decode(), flush=True)
+    ready = msgspec.json.encode({"port": port, "version": __version__, "pid": os.getpid()})
+    sys.stdout.write(ready.decode() + "\n")
+    sys.stdout.flush()
     sys.stdin.buffer.read()
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)  # threads in native code may still be at work; nothing of theirs is needed

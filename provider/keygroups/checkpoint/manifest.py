@@ -1,6 +1,6 @@
 """The manifest: what a file of the checkpoint is and what the version needs beside it.
 
-It travels in the metadata of the file's Arrow schema, under ``keygroups.manifest`` as JSON, beside its own xxh3-128 under
+It travels in the metadata of the file's Arrow schema: JSON under ``keygroups.manifest``, and the xxh3-128 of that under
 ``keygroups.manifest.checksum``.
 """
 

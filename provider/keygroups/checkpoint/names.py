@@ -2,8 +2,8 @@
 
 ``v<version, 20 digits>_<id>.arrow`` is a version file: the rows that the batch changed, and the manifest.
 ``s<version, 20 digits>_<id>.arrow`` is a compacted segment that covers everything up to that version.
-The id is unique to the attempt that wrote the file, so no file is ever written twice: 16 digits of time in microseconds,
-which order attempts where a file system's times do not tell them apart, and 16 random digits.
+The id is unique to the attempt that wrote the file, so no file is ever written twice: 16 digits of time in
+microseconds, which order attempts where a file system's times do not tell them apart, and 16 random digits.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def read_chunk(chunk: Chunk) -> Block:
     found = Path(chunk.path).stat().st_size
     if found != expected:
         raise InternalError("a chunk has the wrong length", path=chunk.path, expected=expected, found=found)
-    with open(chunk.path, "rb") as file:
+    with Path(chunk.path).open("rb") as file:
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return _sorted_block(chunk, pa.py_buffer(memory))
 

@@ -1,7 +1,7 @@
 """Segment files: Arrow IPC files, one record batch a block.
 
-The local form is uncompressed and mapped, by this process and by the JVM, which reads rows in place. The checkpoint form
-is the same table with compressed buffers and with metadata that says what it is.
+The local form is uncompressed and mapped, by this process and by the JVM, which reads rows in place. The checkpoint
+form is the same table with compressed buffers and with metadata that says what it is.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import errno
 import uuid
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -103,11 +102,13 @@ def write_checkpoint_form(path: Path, segment: Segment, metadata: dict[bytes, by
         CapacityError: the local disk is full; nothing is left behind.
     """
     schema = segment.schema.with_metadata(metadata)
-    options = ipc.IpcWriteOptions(compression=_codec(compression))
-    with _all_or_nothing(path), pa.OSFile(str(path), "wb") as sink:
-        with ipc.new_file(sink, schema, options=options) as writer:
-            for block in segment.blocks:
-                writer.write_batch(block.record_batch(schema))
+    with (
+        _all_or_nothing(path),
+        pa.OSFile(str(path), "wb") as sink,
+        ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression=_codec(compression))) as writer,
+    ):
+        for block in segment.blocks:
+            writer.write_batch(block.record_batch(schema))
 
 
 def restore_segment(folder: Path, source: Path, name: str, expected: str) -> Segment:

@@ -35,7 +35,7 @@ def merge_segments(folder: Path, segments: Sequence[Segment], *, bottom: bool, b
 def _merged(segments: Sequence[Segment], bottom: bool, block_bytes: int) -> Iterator[Block]:
     runs = [s.blocks for s in segments]
     bounds = _split_points(runs, block_bytes)
-    for low, high in zip([None, *bounds], [*bounds, None]):
+    for low, high in zip([None, *bounds], [*bounds, None], strict=True):
         parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
         if parts:
             yield newest_rows(parts, bottom=bottom)
@@ -69,7 +69,7 @@ def _split_points(runs: Sequence[list[Block]], block_bytes: int) -> list[np.uint
     if parts == 1:
         return []
     samples = [_sample(b) for b in blocks]
-    weights = np.concatenate([np.full(len(s), b.nbytes / len(s)) for s, b in zip(samples, blocks)])
+    weights = np.concatenate([np.full(len(s), b.nbytes / len(s)) for s, b in zip(samples, blocks, strict=True)])
     locators = np.concatenate(samples)
     order = np.argsort(locators)
     share = np.cumsum(weights[order])

@@ -45,6 +45,6 @@ class Compaction:
         """The version with ``merged`` in place of ``covered``, if its plan holds these runs next to each other."""
         plan, length = version.plan, len(covered)
         for start in range(len(plan) - length + 1):
-            if all(a is b for a, b in zip(plan[start : start + length], covered)):
+            if all(a is b for a, b in zip(plan[start : start + length], covered, strict=True)):
                 return msgspec.structs.replace(version, plan=(*plan[:start], merged, *plan[start + length :]))
         return version

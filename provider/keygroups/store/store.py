@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import threading
 from collections import OrderedDict
@@ -195,7 +194,7 @@ class Store:
         )
         path = self._folder / str(name)
         write_checkpoint_form(path, segment, manifest.metadata(), self._settings.compression)
-        ref = FileRef(f"{self.spec.store}/{name}", segment.rows, os.path.getsize(path), manifest.checksum)
+        ref = FileRef(f"{self.spec.store}/{name}", segment.rows, path.stat().st_size, manifest.checksum)
         return ref, Upload(str(path), str(name))
 
     def _new_max_parallelism(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 GARBAGE_RATIO = 2.0
-"""Rows per key above which all runs are merged: a batch that rewrites most keys then costs a merge every other batch."""
+"""Rows per key above which all runs are merged: a batch that rewrites most keys costs a merge every other batch."""
 THOROUGH_RATIO = 1.1
 """The same in Spark's maintenance."""
 SMALL = 65_536

@@ -1,9 +1,11 @@
 package io.keygroups.spark.store
 
+import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
-import java.nio.file.{Path, StandardOpenOption}
+import java.nio.file.{Files, Path, StandardOpenOption}
 
+import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.{Arena, Bytes, OffHeap}
 import org.apache.spark.unsafe.Platform
 
@@ -69,16 +71,22 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
     } else append(probe, value, (flags(existing) & New) != 0, existing)
   }
 
-  /** Write all rows to a file, as `keygroups.segment.chunk` reads them. */
-  def writeTo(path: Path): ChunkMessage = {
-    val channel = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+  /** Write all rows to a file, as `keygroups.segment.chunk` reads them. KeyGroupsException: the local disk is full. */
+  def writeTo(path: Path): ChunkMessage =
     try {
-      writeHeaders(channel)
-      keys.writeTo(channel)
-      values.writeTo(channel)
-    } finally channel.close()
-    ChunkMessage(path.toString, count, keys.bytes, values.bytes)
-  }
+      val channel = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+      try {
+        writeHeaders(channel)
+        keys.writeTo(channel)
+        values.writeTo(channel)
+      } finally channel.close()
+      ChunkMessage(path.toString, count, keys.bytes, values.bytes)
+    } catch {
+      case error: IOException =>
+        Files.deleteIfExists(path)
+        throw Failures.capacity(s"the local disk is full or can't be written (path ${path.getParent}, found " +
+          s"$error): free space there, or set keyGroups.localDir", error)
+    }
 
   def release(): Unit = {
     Seq(headers, keys, values).foreach(_.release())

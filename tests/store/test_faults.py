@@ -1,0 +1,254 @@
+"""What a store does with wrong settings, foreign and damaged checkpoints, full disks and two attempts at one version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from store.driver import PREFIX, Driver, Rows, kill_servers
+
+FAILURE = (Py4JJavaError, PySparkException)
+
+
+def filled(spark: SparkSession, folder: Path, versions: int, conf: dict[str, str] | None = None) -> tuple[Driver, Rows]:
+    """A store with some versions, each of 100 new rows and one update."""
+    driver, rows = Driver(spark, folder, conf), Rows()
+    for version in range(versions):
+        driver.open(version, "")
+        driver.putRange(f"v{version}", 0, 100, f"value {version}")
+        driver.put("shared", 0, f"value {version}")
+        driver.commit()
+        rows |= {(f"v{version}", n): f"value {version}" for n in range(100)} | {("shared", 0): f"value {version}"}
+    return driver, rows
+
+
+def message_of(error: BaseException) -> str:
+    """The whole chain of messages, as a user sees it in the log."""
+    return str(error) + str(getattr(error, "desc", ""))
+
+
+def files(folder: Path, pattern: str) -> list[Path]:
+    """Checkpoint files, oldest version first."""
+    return sorted(folder.glob(f"state/0/0/{pattern}.arrow"))
+
+
+@contextmanager
+def fails(*words: str) -> Iterator[None]:
+    """The body fails, with all these words in the chain of messages."""
+    with pytest.raises(FAILURE) as raised:
+        yield
+    text = chain(raised.value)
+    assert all(word in text for word in words), text
+
+
+def chain(error: BaseException) -> str:
+    """Messages of a Java exception and its causes."""
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    texts = [str(error)]
+    while java is not None:
+        texts.append(str(java.getMessage()))
+        java = java.getCause()
+    return " | ".join(texts)
+
+
+def test_unknown_setting_names_the_nearest(spark: SparkSession, tmp_path: Path) -> None:
+    """Before any file is written or process started."""
+    with fails("keyGroups.compresion is not a setting", "did you mean", "keyGroups.compression?"):
+        Driver(spark, tmp_path, {PREFIX + "compresion": "zstd"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_invalid_value_says_what_is_expected(spark: SparkSession, tmp_path: Path) -> None:
+    """By the store process, when the store opens."""
+    driver = Driver(spark, tmp_path, {PREFIX + "compression": "gzip"})
+    with fails("keyGroups.compression is not valid", "zstd or lz4 or none", "gzip"):
+        driver.open(0, "")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("provider", ["hdfs", "rocksdb"])
+def test_checkpoint_of_another_provider_is_refused(spark: SparkSession, tmp_path: Path, provider: str) -> None:
+    """At whatever version, before anything is written."""
+    other = Driver(spark, tmp_path, provider=provider)
+    other.open(0, "")
+    other.put("a", 1, "x")
+    other.commit()
+    other.maintain()
+    before = sorted(tmp_path.rglob("*"))
+    for version in (0, 1):
+        with fails("another state store provider wrote this checkpoint", "StateStoreProvider", "new checkpoint"):
+            Driver(spark, tmp_path).open(version, "")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_another_maximum_parallelism_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """With both values in the message."""
+    filled(spark, tmp_path, 1)[0].close()
+    with fails("maximum parallelism", "28800", "1024"):
+        Driver(spark, tmp_path, {PREFIX + "maxParallelism": "1024"}).open(1, "")
+
+
+def test_missing_version_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """A version that was never written, and a negative one."""
+    driver, _ = filled(spark, tmp_path, 1)
+    with fails("version 7 of the state does not exist", "v00000000000000000007"):
+        driver.open(7, "")
+    with fails("CANNOT_LOAD_STATE_STORE"):
+        driver.open(-1, "")
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "delete"])
+def test_damaged_segment_is_gone_round(spark: SparkSession, tmp_path: Path, damage: str) -> None:
+    """The version files that it was merged from hold the same rows."""
+    driver, rows = filled(spark, tmp_path, 3, {PREFIX + "compactionFanout": "2"})
+    driver.maintain()
+    driver.open(3, "")
+    driver.put("last", 0, "x")
+    driver.commit()
+    driver.close()
+    segments = files(tmp_path, "s*")
+    assert segments
+    for segment in segments:
+        hurt(segment, damage)
+    fresh = Driver(spark, tmp_path)
+    fresh.open(4, "")
+    assert fresh.rows() == rows | {("last", 0): "x"}
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip", "delete"])
+def test_damage_without_a_way_round_names_the_file(spark: SparkSession, tmp_path: Path, damage: str) -> None:
+    """Never wrong rows."""
+    filled(spark, tmp_path, 3)[0].close()
+    first = files(tmp_path, "v*")[0]
+    hurt(first, damage)
+    with fails(first.name):
+        Driver(spark, tmp_path).open(3, "")
+
+
+def hurt(path: Path, damage: str) -> None:
+    """Damage a file, without the help of the file system's own checksum."""
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    data = path.read_bytes()
+    middle = len(data) // 2
+    if damage == "delete":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(data[:middle])
+    else:
+        path.write_bytes(data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :])
+
+
+def test_two_attempts_at_one_version(spark: SparkSession, tmp_path: Path) -> None:
+    """Without checkpoint ids the last one counts; neither can touch the other's file."""
+    first, second = Driver(spark, tmp_path), Driver(spark, tmp_path)
+    for driver, value in ((first, "one"), (second, "two")):
+        driver.open(0, "")
+        driver.put("a", 1, value)
+    first.commit()
+    second.commit()
+    assert len(files(tmp_path, "v*")) == 2
+    fresh = Driver(spark, tmp_path)
+    fresh.open(1, "")
+    assert fresh.rows() == {("a", 1): "two"}
+
+
+def test_checkpoint_ids_tell_attempts_apart(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's checkpoint format 2: the driver says which attempt counts."""
+    conf = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}
+    ids = {}
+    for value in ("one", "two"):
+        driver = Driver(spark, tmp_path, conf)
+        driver.open(0, "")
+        driver.put("a", 1, value)
+        driver.commit()
+        ids[value] = driver.checkpointId()
+    fresh = Driver(spark, tmp_path, conf)
+    for value in ("one", "two"):
+        fresh.open(1, ids[value])
+        assert fresh.rows() == {("a", 1): value}
+
+
+def test_retention_keeps_versions_loadable(spark: SparkSession, tmp_path: Path) -> None:
+    """Old files go, every retained version stays, also after a restart that knows no manifest."""
+    conf = {"spark.sql.streaming.stateStore.minBatchesToRetain": "3", PREFIX + "compactionFanout": "2"}
+    driver, rows = filled(spark, tmp_path, 12, conf)
+    driver.close()
+    fresh = Driver(spark, tmp_path, conf)
+    fresh.open(12, "")
+    fresh.maintain()
+    assert [int(path.name[1:21]) for path in files(tmp_path, "v*")][-3:] == [10, 11, 12]
+    fresh.close()
+    for version in (10, 11, 12):
+        again = Driver(spark, tmp_path, conf)
+        again.open(version, "")
+        assert {k: v for k, v in again.rows().items() if k[0] != "shared"} == {
+            (f"v{v}", n): f"value {v}" for v in range(version) for n in range(100)
+        }
+    assert len(rows) == 12 * 100 + 1
+
+
+@contextmanager
+def small_disk(path: Path, megabytes: int) -> Iterator[Path]:
+    """A file system of a few megabytes."""
+    path.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(path)], check=True)
+    try:
+        yield path
+    finally:
+        subprocess.run(["umount", "-l", str(path)], check=True)
+
+
+needs_mount = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
+
+
+@needs_mount
+@pytest.mark.parametrize("full", ["local", "checkpoint"])
+def test_full_disk_fails_the_batch_only(spark: SparkSession, tmp_path: Path, full: str) -> None:
+    """The message says which disk; the version before stays good; after space is freed the query goes on."""
+    with small_disk(tmp_path / "small", 4) as disk:
+        checkpoint = disk / "checkpoint" if full == "checkpoint" else tmp_path / "checkpoint"
+        conf = {PREFIX + "compression": "none"} | ({PREFIX + "localDir": str(disk)} if full == "local" else {})
+        driver = Driver(spark, checkpoint, conf)
+        driver.open(0, "")
+        driver.put("a", 1, "good")
+        driver.commit()
+        (disk / "ballast").write_bytes(bytes(3_500_000))
+        driver.open(1, "")
+        driver.putRange("b", 0, 20_000, "x" * 100)
+        with fails("full" if full == "local" else "No space left"):
+            driver.commit()
+        driver.abort()
+        driver.open(1, "")
+        assert driver.rows() == {("a", 1): "good"}
+        (disk / "ballast").unlink()
+        driver.put("c", 1, "again")
+        assert driver.commit() == 2
+        driver.close()
+        fresh = Driver(spark, checkpoint)
+        fresh.open(2, "")
+        assert fresh.rows() == {("a", 1): "good", ("c", 1): "again"}
+        kill_servers()
+
+
+def test_missing_interpreter_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """With the setting to change."""
+    driver = Driver(spark, tmp_path, {PREFIX + "python": "/nowhere/python"})
+    with fails("/nowhere/python", "could not be run", "keyGroups.python"):
+        driver.open(0, "")
+
+
+def test_missing_package_is_named(spark: SparkSession, tmp_path: Path) -> None:
+    """With the command that installs it."""
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec env -u PYTHONPATH {os.environ["PYSPARK_PYTHON"]} -S "$@"\n')
+    bare.chmod(0o755)
+    with fails("'keygroups' is missing", "pip install spark-keygroups"):
+        Driver(spark, tmp_path / "checkpoint", {PREFIX + "python": str(bare)}).open(0, "")

@@ -1,0 +1,140 @@
+"""Names, manifests, recovery and retention."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from keygroups.checkpoint.manifest import Family, FileRef, Manifest, decode
+from keygroups.checkpoint.names import FileName, foreign_provider, new_name, parse_name, temporary_version
+from keygroups.checkpoint.recovery import files_of_version
+from keygroups.checkpoint.retention import deletable, oldest_retained, retained_versions
+from keygroups.errors import CheckpointError, InternalError, VersionError
+
+FAMILY = Family("default", "{}", "{}")
+
+
+def name(version: int, kind: Any = "version", digit: str = "0") -> str:
+    """A file name with a readable id."""
+    return str(FileName(kind, version, digit * 32))
+
+
+def ref(version: int, kind: Any = "version", digit: str = "0") -> FileRef:
+    """A file of store 0."""
+    return FileRef(f"0/{name(version, kind, digit)}", 10, 100, "c")
+
+
+def manifest(version: int, segments: tuple[FileRef, ...] = (), parent: str = "", **changes: Any) -> Manifest:
+    """A valid manifest, but for the changes."""
+    values = {
+        "kind": "version", "store": "0", "version": version, "rows": 10, "checksum": "c", "max_parallelism": 28800,
+        "partitions": 2, "families": (FAMILY,), "num_keys": 10, "parent": parent, "segments": segments,
+    }  # fmt: skip
+    return Manifest(**(values | changes))
+
+
+def test_names_round_trip_and_order_attempts() -> None:
+    """A later attempt has the greater name."""
+    first, second = new_name("version", 7), new_name("version", 7)
+    assert parse_name(str(first)) == first
+    assert len({str(first), str(second)}) == 2
+    assert parse_name("v7_x.arrow") is None
+    assert temporary_version(f".{first}.1b2c-3d.tmp") == 7
+
+
+@pytest.mark.parametrize(
+    ("file", "provider"),
+    [
+        ("12.delta", "HDFSBackedStateStoreProvider"),
+        ("12.snapshot", "HDFSBackedStateStoreProvider"),
+        ("12.zip", "RocksDBStateStoreProvider"),
+        ("12_1f9c2a4e-0b1d.changelog", "RocksDBStateStoreProvider"),
+        (name(12), None),
+        ("_metadata", None),
+    ],
+)
+def test_files_of_other_providers_are_known(file: str, provider: str | None) -> None:
+    """So that a checkpoint of theirs is refused."""
+    assert foreign_provider(file) == provider
+
+
+def test_a_manifest_round_trips() -> None:
+    """Through the metadata of an Arrow schema."""
+    written = manifest(5, (ref(4), ref(3, "segment")), parent=name(4))
+    assert decode(written.metadata(), "file") == written
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"max_parallelism": 0}, "key groups"),
+        ({"max_parallelism": 32769}, "key groups"),
+        ({"num_keys": -1}, "negative"),
+        ({"segments": (ref(6),)}, "newer"),
+        ({"segments": (ref(3), ref(4))}, "newest first"),
+        ({"segments": (ref(3), ref(3))}, "twice"),
+        ({"segments": (FileRef(f"../{name(1)}", 1, 1, "c"),)}, "leaves"),
+        ({"kind": "segment", "segments": (ref(3),)}, "alone"),
+        ({"families": ()}, "column family"),
+    ],
+)
+def test_a_wrong_manifest_is_never_written(changes: dict[str, Any], rule: str) -> None:
+    """Each invariant is checked before a file is made."""
+    with pytest.raises(InternalError, match=rule):
+        manifest(5, **changes).metadata()
+
+
+def test_a_damaged_manifest_is_refused() -> None:
+    """Any changed byte shows."""
+    metadata = manifest(5).metadata()
+    text = metadata[b"keygroups.manifest"]
+    for at in range(len(text)):
+        damaged = {**metadata, b"keygroups.manifest": text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]}
+        with pytest.raises(CheckpointError, match="damaged"):
+            decode(damaged, "file")
+
+
+def test_a_newer_format_names_the_release() -> None:
+    """The reader is told to upgrade."""
+    newer = msgspec.structs.replace(manifest(5), format=2, written_by="keygroups 9.0")
+    with pytest.raises(VersionError, match=r"format 2 by keygroups 9\.0.*upgrade"):
+        decode(newer.metadata(), "file")
+
+
+def chain(broken: set[str]) -> Callable[[str], tuple[FileRef, Manifest] | None]:
+    """Versions 1 to 4; version 4 is read through a compacted segment of 1 to 3."""
+    history = {
+        name(1): (ref(1), manifest(1)),
+        name(2): (ref(2), manifest(2, (ref(1),), name(1))),
+        name(3): (ref(3), manifest(3, (ref(2), ref(1)), name(2))),
+    }
+    return lambda wanted: None if wanted in broken else history[wanted]
+
+
+def test_recovery_takes_the_listed_files() -> None:
+    """Where all are good."""
+    newest = manifest(4, (ref(3, "segment"),), name(3))
+    assert files_of_version(ref(4), newest, set(), chain(set())) == [ref(4), ref(3, "segment")]
+
+
+def test_recovery_goes_round_a_damaged_segment() -> None:
+    """By the version files it was merged from."""
+    newest = manifest(4, (ref(3, "segment"),), name(3))
+    damaged = {ref(3, "segment").path}
+    assert files_of_version(ref(4), newest, damaged, chain(set())) == [ref(4), ref(3), ref(2), ref(1)]
+    assert files_of_version(ref(4), newest, damaged, chain({name(3)})) is None
+    assert files_of_version(ref(4), newest, damaged | {ref(1).path}, chain(set())) is None
+
+
+def test_retention_keeps_what_retained_versions_refer_to() -> None:
+    """And everything young, whether referred to or not."""
+    oldest = oldest_retained(latest=10, versions_to_retain=3)
+    assert oldest == 8
+    names = [name(v) for v in range(1, 11)] + [name(6, "segment"), name(9, "segment", "f"), "_metadata"]
+    names += [f".{name(2)}.ab.tmp", f".{name(9)}.ab.tmp"]
+    assert retained_versions(names, oldest) == [name(8), name(9), name(10)]
+    references = {name(8): frozenset({name(7), name(6, "segment")}), name(10): frozenset({name(9)})}
+    assert deletable(names, oldest, references) == [*(name(v) for v in range(1, 7)), f".{name(2)}.ab.tmp"]

@@ -1,0 +1,131 @@
+"""Chunks, blocks, sorting and merging against plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow.ipc as ipc
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keygroups.errors import CheckpointError, InternalError
+from keygroups.segment.block import Block, schema_of
+from keygroups.segment.chunk import HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
+from keygroups.segment.file import Segment, restore_segment, write_checkpoint_form, write_segment
+from keygroups.segment.merge import merge_segments
+
+Row = tuple[bytes, bytes | None]
+
+KEYS = st.integers(0, 30).map(lambda n: n.to_bytes(8, "little")) | st.binary(max_size=12)
+VALUES = st.none() | st.just(b"12345678") | st.binary(max_size=12)
+BATCHES = st.lists(st.dictionaries(KEYS, VALUES, max_size=40), min_size=1, max_size=5)
+
+
+def locator_of(key: bytes, bits: int) -> int:
+    """A locator with few hash bits, so that keys collide."""
+    return int(xxhash.xxh64_intdigest(key)) & ((1 << bits) - 1)
+
+
+def write_chunk(folder: Path, rows: Sequence[Row], bits: int, flags: Sequence[int] | None = None) -> Chunk:
+    """Write rows as the JVM does."""
+    header = np.zeros(len(rows), HEADER)
+    header["locator"] = [locator_of(key, bits) for key, _ in rows]
+    header["key_bytes"] = [len(key) for key, _ in rows]
+    header["value_bytes"] = [len(value or b"") for _, value in rows]
+    header["flags"] = [TOMBSTONE if value is None else 0 for _, value in rows]
+    header["flags"] |= np.array(flags if flags is not None else [0] * len(rows), np.int32)
+    keys, values = b"".join(key for key, _ in rows), b"".join(value or b"" for _, value in rows)
+    path = folder / "rows.chunk"
+    path.write_bytes(header.tobytes() + keys + values)
+    return Chunk(str(path), len(rows), len(keys), len(values))
+
+
+def rows_of(blocks: Sequence[Block]) -> list[Row]:
+    """All rows, in order."""
+    return [row for b in blocks for row in zip(b.key.to_pylist(), b.value.to_pylist(), strict=True)]
+
+
+def segment_of(folder: Path, rows: dict[bytes, bytes | None], bits: int) -> Segment:
+    """A local segment of these rows."""
+    block = read_chunk(write_chunk(folder, list(rows.items()), bits))
+    return write_segment(folder, schema_of([block]), [block])
+
+
+@settings(deadline=None)
+@given(rows=st.dictionaries(KEYS, VALUES), bits=st.sampled_from([2, 48]))
+def test_a_chunk_becomes_a_sorted_block(rows: dict[bytes, bytes | None], bits: int) -> None:
+    """Order is by locator and then by key, whatever the widths."""
+    with TemporaryDirectory() as folder:
+        block = read_chunk(write_chunk(Path(folder), list(rows.items()), bits))
+    assert rows_of([block]) == sorted(rows.items(), key=lambda row: (locator_of(row[0], bits), row[0]))
+
+
+def test_dead_rows_of_a_chunk_are_left_out(tmp_path: Path) -> None:
+    """Superseded rows go, and tombstones of keys that nothing below holds."""
+    rows: list[Row] = [(b"a", b"1"), (b"a", b"22"), (b"b", None), (b"c", None)]
+    chunk = write_chunk(tmp_path, rows, 48, flags=[SUPERSEDED, 0, NEW, 0])
+    assert sorted(rows_of([read_chunk(chunk)])) == [(b"a", b"22"), (b"c", None)]
+
+
+def test_a_cut_chunk_is_refused(tmp_path: Path) -> None:
+    """Its parts would be taken for each other."""
+    chunk = write_chunk(tmp_path, [(b"a", b"1")], 48)
+    Path(chunk.path).write_bytes(Path(chunk.path).read_bytes()[:-1])
+    with pytest.raises(InternalError, match=f"{chunk.path}.*expected 26, found 25"):
+        read_chunk(chunk)
+
+
+@settings(deadline=None)
+@given(batches=BATCHES, bits=st.sampled_from([2, 48]), bottom=st.booleans(), block_bytes=st.sampled_from([64, 10**6]))
+def test_a_merge_keeps_the_newest_row(
+    batches: list[dict[bytes, bytes | None]], bits: int, bottom: bool, block_bytes: int
+) -> None:
+    """Batches are newest first; at the bottom tombstones go; blocks neither overlap nor share a locator."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        segments = [segment_of(folder, rows, bits) for rows in batches]
+        merged = merge_segments(folder, segments, bottom=bottom, block_bytes=block_bytes)
+        newest: dict[bytes, bytes | None] = {}
+        for rows in reversed(batches):
+            newest |= rows
+        expected = {k: v for k, v in newest.items() if not (bottom and v is None)}
+        assert rows_of(merged.blocks) == sorted(expected.items(), key=lambda row: (locator_of(row[0], bits), row[0]))
+        edges = [(int(b.locator[0]), int(b.locator[-1])) for b in merged.blocks]
+        assert all(left[1] < right[0] for left, right in zip(edges, edges[1:], strict=False))
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])
+def test_a_checkpoint_file_is_restored_or_refused(tmp_path: Path, compression: str) -> None:
+    """Whole files come back; one flipped byte in the data is found, wherever it is."""
+    segment = segment_of(tmp_path, {bytes([i] * 8): bytes([i] * 16) for i in range(200)}, 48)
+    path = tmp_path / "file.arrow"
+    write_checkpoint_form(path, segment, {b"k": b"v"}, compression)
+    assert ipc.open_file(str(path)).schema.metadata == {b"k": b"v"}
+    restored = restore_segment(tmp_path, path, "name", segment.checksum())
+    assert rows_of(restored.blocks) == rows_of(segment.blocks)
+    whole = path.read_bytes()
+    refused = 0
+    for at in range(0, len(whole), 97):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
+        try:
+            again = restore_segment(tmp_path, path, "name", segment.checksum())
+        except CheckpointError as error:
+            refused += 1
+            assert "name" in str(error)
+        else:
+            assert rows_of(again.blocks) == rows_of(segment.blocks)
+    assert refused > 0
+
+
+def test_a_local_segment_goes_with_its_last_holder(tmp_path: Path) -> None:
+    """Nothing else deletes local files."""
+    segment = segment_of(tmp_path, {b"a": b"1"}, 48)
+    path = segment.path
+    assert path.exists()
+    del segment
+    assert not path.exists()
