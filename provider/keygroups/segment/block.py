@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from keygroups.segment.arrays import arrow, numpy
+
 Locators = npt.NDArray[np.uint64]
 Hashes = npt.NDArray[np.int32]
 
@@ -51,19 +53,19 @@ class Block:
 
     def take(self, rows: npt.NDArray[np.int64]) -> Block:
         """The given rows, in the given order."""
-        indices = pa.array(rows)
+        indices = arrow(rows)
         return Block(self.locator[rows], self.h[rows], self.key.take(indices), self.value.take(indices))
 
     def record_batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """This block as an Arrow record batch of ``schema`` (see ``block_schema``)."""
-        columns = [pa.array(self.locator), pa.array(self.h), self.key, self.value]
+        columns = [arrow(self.locator), arrow(self.h), self.key, self.value]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     @staticmethod
     def of(batch: pa.RecordBatch) -> Block:
         """A block over the columns of a record batch, without a copy."""
         return Block(
-            batch.column("locator").to_numpy(), batch.column("h").to_numpy(), batch.column("key"), batch.column("value")
+            numpy(batch.column("locator")), numpy(batch.column("h")), batch.column("key"), batch.column("value")
         )
 
 

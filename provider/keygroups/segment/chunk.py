@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keygroups.errors import InternalError
+from keygroups.segment.arrays import arrow, mask
 from keygroups.segment.block import Block, empty_block
 from keygroups.segment.sort import Rows, sort_rows
 
@@ -72,9 +73,9 @@ def _sorted_block(chunk: Chunk, memory: pa.Buffer) -> Block:
     key = _column(memory.slice(keys_at, chunk.key_bytes), header["key_bytes"], None)
     value = _column(memory.slice(keys_at + chunk.key_bytes, chunk.value_bytes), header["value_bytes"], tombstone)
     locator = np.ascontiguousarray(header["locator"])[rows]
-    order, _ = sort_rows(locator, key.take(pa.array(rows)) if len(rows) < chunk.rows else key, runs=False)
+    order, _ = sort_rows(locator, key.take(arrow(rows)) if len(rows) < chunk.rows else key, runs=False)
     rows = rows[order]
-    indices = pa.array(rows)
+    indices = arrow(rows)
     return Block(locator[order], header["h"][rows], key.take(indices), _narrow(value.take(indices)))
 
 
@@ -102,7 +103,7 @@ def _narrow(value: pa.Array) -> pa.Array:
     """A binary column whose non-null values have one width, as fixed in width; tombstones get zeros."""
     if pa.types.is_fixed_size_binary(value.type) or len(value) == 0 or value.null_count == 0:
         return value
-    valid = value.is_valid().to_numpy(zero_copy_only=False)
+    valid = mask(value.is_valid())
     if not valid.any():
         return value
     dense = value.drop_null()

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from keygroups.segment.arrays import mask
 from keygroups.segment.block import Block, Locators, concat, schema_of
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.sort import sort_rows
@@ -52,7 +53,7 @@ def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
     order, repeats = sort_rows(rows.locator, rows.key, runs=True)
     keep = ~repeats
     if bottom and rows.value.null_count:
-        keep &= rows.value.is_valid().to_numpy(zero_copy_only=False)[order]
+        keep &= mask(rows.value.is_valid())[order]
     return rows.take(order[keep])
 
 

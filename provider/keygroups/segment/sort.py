@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keygroups.segment.arrays import arrow, mask, numpy
 from keygroups.segment.block import Locators
 
 Rows = npt.NDArray[np.int64]
@@ -41,9 +42,9 @@ def sort_rows(locator: Locators, key: pa.Array, *, runs: bool) -> tuple[Rows, Ma
 def _repeats(key: pa.Array, order: Rows, tied: Mask) -> Mask:
     """For each sorted row that shares its locator with the one before: whether the keys are equal too."""
     at = np.flatnonzero(tied)
-    equal = pc.equal(key.take(pa.array(order[at])), key.take(pa.array(order[at - 1])))
+    equal = pc.equal(key.take(arrow(order[at])), key.take(arrow(order[at - 1])))
     result = np.zeros(len(order), np.bool_)
-    result[at] = equal.to_numpy(zero_copy_only=False)
+    result[at] = mask(equal)
     return result
 
 
@@ -54,9 +55,9 @@ def _sort_ties(sorted_locator: Locators, key: pa.Array, order: Rows, tied: Mask)
     at = np.flatnonzero(in_tie)
     rows = order[at]
     table = pa.table(
-        {"locator": sorted_locator[at], "key": key.take(pa.array(rows)).cast(pa.binary()), "age": rows},
+        {"locator": arrow(sorted_locator[at]), "key": key.take(arrow(rows)).cast(pa.binary()), "age": arrow(rows)},
     )
     by = pc.sort_indices(table, sort_keys=[("locator", "ascending"), ("key", "ascending"), ("age", "ascending")])
     result = order.copy()
-    result[at] = rows[by.to_numpy()]
+    result[at] = rows[numpy(by)]
     return result
