@@ -71,10 +71,11 @@ class Compact(Message, frozen=True):
 
 
 class Uploaded(Message, frozen=True):
-    """A compacted segment is durable."""
+    """A compacted segment is durable, or its upload failed."""
 
     store: int
     name: str
+    success: bool
 
 
 class Deletable(Message, frozen=True):

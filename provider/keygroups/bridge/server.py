@@ -55,7 +55,7 @@ class Server:
             "abort": (m.Abort, lambda r: self._store(r.store).abort(r.session)),
             "forget": (m.Forget, lambda r: self._store(r.store).forget(r.key)),
             "compact": (m.Compact, self._compact),
-            "uploaded": (m.Uploaded, lambda r: self._store(r.store).uploaded(r.name)),
+            "uploaded": (m.Uploaded, lambda r: self._store(r.store).uploaded(r.name, success=r.success)),
             "deletable": (m.Deletable, lambda r: self._store(r.store).deletable(r.retain, r.listing, r.missing)),
             "close": (m.Close, self._close),
         }

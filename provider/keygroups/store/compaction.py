@@ -16,14 +16,14 @@ class Compaction:
 
     Args:
         backend: chooses and merges.
-        fanout: durable files behind one run above which it is uploaded again as one.
     """
 
-    def __init__(self, backend: Backend, fanout: int) -> None:
+    def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._fanout = fanout
         self.exclusive = threading.Lock()
+        """One merge at a time."""
         self.pending: dict[str, tuple[Run, FileRef]] = {}
+        """By name in the checkpoint: runs that the JVM is uploading as one file."""
 
     def merge(self, version: Version, *, thorough: bool) -> tuple[Run, Plan] | None:
         """Merge what the backend selects from a version's plan.
@@ -34,7 +34,8 @@ class Compaction:
         """
         covered = self._backend.select(version.plan, version.num_keys, thorough=thorough)
         if not covered:
-            again = next((run for run in version.plan if len(run.files) > 1), None)
+            uploading = [run for run, _ in self.pending.values()]
+            again = next((run for run in version.plan if len(run.files) > 1 and run not in uploading), None)
             return (again, (again,)) if again is not None else None
         bottom = covered[-1] is version.plan[-1]
         segment = self._backend.merge([run.segment for run in covered], bottom=bottom)

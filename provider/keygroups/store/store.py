@@ -60,7 +60,7 @@ class Store:
         self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
         self._sessions: dict[str, list[Segment]] = {}
         self._loader = Loader(spec, settings.max_parallelism, backend, self._run_of)
-        self._compaction = Compaction(backend, settings.compaction_fanout)
+        self._compaction = Compaction(backend)
         self._cleanup = Cleanup(spec.store)
         (folder / "fetched").mkdir()
         self.fetched = Fetched(folder / "fetched")
@@ -145,9 +145,12 @@ class Store:
                     self._versions[key] = self._compaction.substitute(old, covered, run)
                 return self._versions[next(reversed(self._versions))], upload
 
-    def uploaded(self, name: str) -> None:
-        """A compacted segment is durable: later manifests list it in place of the files it was merged from."""
-        if (entry := self._compaction.pending.pop(name, None)) is not None:
+    def uploaded(self, name: str, *, success: bool) -> None:
+        """A compacted segment is durable: later manifests list it in place of the files it was merged from.
+
+        If the upload failed, they go on with those files, and the next compaction uploads the segment again.
+        """
+        if (entry := self._compaction.pending.pop(name, None)) is not None and success:
             run, ref = entry
             run.files = (ref,)
 

@@ -164,8 +164,11 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
       val done = store.call[Compacted]("compact", CompactRequest(store.number, thorough))
       done.foreach { compacted =>
         replaceLatest(store, compacted.version)
-        transfer.upload(compacted.upload.head, compacted.upload(1))
-        store.call[Boolean]("uploaded", UploadedRequest(store.number, compacted.upload(1)))
+        var success = false
+        try {
+          transfer.upload(compacted.upload.head, compacted.upload(1))
+          success = true
+        } finally store.call[Boolean]("uploaded", UploadedRequest(store.number, compacted.upload(1), success))
       }
       more = done.isDefined
     }

@@ -29,7 +29,7 @@ case class ForgetRequest(store: Int, key: VersionKey)
 
 case class CompactRequest(store: Int, thorough: Boolean)
 
-case class UploadedRequest(store: Int, name: String)
+case class UploadedRequest(store: Int, name: String, success: Boolean)
 
 case class CloseRequest(store: Int)
 
