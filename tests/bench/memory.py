@@ -29,13 +29,11 @@ def measure_memory(spark: SparkSession, job: Job) -> dict[str, Any]:
     The first weighing comes after the harness has drawn up its order of keys, 4 bytes a key.
 
     Returns:
-        Bytes: ``resident`` (proportional set sizes, JVM and its children) and ``heap`` (in use after a collection) as
-        pairs before and after, and ``rows`` (the UnsafeRows of all keys and values).
+        Bytes, as pairs before and after: ``resident`` (proportional set sizes, JVM and its children), ``server`` (the
+        children alone) and ``heap`` (in use after a collection). And ``rows``, the UnsafeRows of all keys and values.
     """
     warm_up(spark, job)
-    store = new_store(
-        spark, job.folder / "measured", job.keys, job.value_longs
-    )  # holds the order of its keys, 4 bytes a key
+    store = new_store(spark, job.folder / "measured", job.keys, job.value_longs)
     before = _weigh(spark)
     loaded(store)
     for number in range(2):
@@ -51,13 +49,14 @@ def measure_memory(spark: SparkSession, job: Job) -> dict[str, Any]:
 
 def _weigh(spark: SparkSession) -> dict[str, int]:
     heap = heap_after_gc(spark)
-    return {"heap": heap, "resident": _settled(jvm_pid(spark))}
+    jvm, server = _settled(jvm_pid(spark))
+    return {"heap": heap, "resident": jvm + server, "server": server}
 
 
-def _settled(root: int) -> int:
+def _settled(root: int) -> tuple[int, int]:
     """Weigh until two weighings agree: G1 returns what a collection freed bit by bit, from a thread of its own."""
-    pause, weights = Event(), [0, proportional_bytes(root)]
-    while abs(weights[-1] - weights[-2]) > _STEADY_BYTES and len(weights) < _MOST_WEIGHINGS:
+    pause, weights = Event(), [(0, 0), proportional_bytes(root)]
+    while abs(sum(weights[-1]) - sum(weights[-2])) > _STEADY_BYTES and len(weights) < _MOST_WEIGHINGS:
         pause.wait(_PAUSE_SECONDS)
         weights.append(proportional_bytes(root))
     return weights[-1]

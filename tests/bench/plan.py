@@ -72,7 +72,7 @@ class Sizes:
     commits: int = 100
     recovery_updates: int = 12  # RocksDB and the in-memory provider take a snapshot after 10 versions
     query_keys: int = 1_000_000
-    query_batches: int = 12
+    query_batches: int = 10
     query_warm_batches: int = 4
     repetitions: int = 2
 
@@ -132,7 +132,7 @@ def recovery(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> Non
         if job.version:
             for turn in range(sizes.repetitions):
                 run(replace(job, part="recover", round=turn))
-                run(replace(job, part="recover_cold", round=turn))
+            run(replace(job, part="recover_cold"))
 
 
 def memory(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:

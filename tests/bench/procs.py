@@ -13,20 +13,20 @@ import psutil
 _SAMPLE_SECONDS: Final = 0.2
 
 
-def proportional_bytes(root: int) -> int:
-    """Sum the proportional set size of a family: a mapped page that several of them hold counts once."""
-    return _sum(root, lambda process: int(process.memory_full_info().pss))
+def proportional_bytes(root: int) -> tuple[int, int]:
+    """Give the proportional set sizes of a process and of its descendants: a page of both counts half in each."""
+    return _weights(root, lambda process: int(process.memory_full_info().pss))
 
 
 def resident_bytes(root: int) -> int:
     """Sum the resident set size of a family: cheap, but a mapped page counts in each process that touched it."""
-    return _sum(root, lambda process: int(process.memory_info().rss))
+    return sum(_weights(root, lambda process: int(process.memory_info().rss)))
 
 
-def _sum(root: int, measure: Callable[[psutil.Process], int]) -> int:
-    """Add up a process and all its descendants: for a JVM, also the servers that it started."""
+def _weights(root: int, measure: Callable[[psutil.Process], int]) -> tuple[int, int]:
+    """Weigh a process, and all its descendants together: for a JVM, the servers that it started."""
     parent = psutil.Process(root)
-    return measure(parent) + sum(_measured(child, measure) for child in parent.children(recursive=True))
+    return measure(parent), sum(_measured(child, measure) for child in parent.children(recursive=True))
 
 
 def _measured(process: psutil.Process, measure: Callable[[psutil.Process], int]) -> int:

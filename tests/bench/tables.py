@@ -113,6 +113,7 @@ def _memory(records: list[Record]) -> Iterator[Table]:
         lines = [
             _line(case, "resident, per byte of UnsafeRows", resident, Target(limit)),
             _line(case, "resident, bytes/row", _grown("resident", lambda r: r["keys"])),
+            _line(case, "of it in the server, bytes/row", _grown("server", lambda r: r["keys"])),
             _line(case, "JVM heap, bytes/row", _grown("heap", lambda r: r["keys"]), Target(1.0)),
         ]
         note = "Growth over an empty store after a collection: JVM and server, mapped pages counted once."
@@ -132,7 +133,7 @@ def _query(records: list[Record], skip: int) -> Iterator[Table]:
             _line(found, "checkpoint, MB a batch", lambda g: g[0]["figures"]["state_bytes"] / g[0]["rounds"] / 1e6),
         ]
         floor = _pooled(_of(records, "floor"), "batch", skip)
-        note = "The same aggregation without state, as a batch job: "
+        note = "Update mode, noop sink, maintenance every 10 s. The same aggregation without state, as a batch job: "
         note += f"{median(floor) / 1e3:.3g} s a batch." if floor else "not measured."
         rows = f"{found[0]['rows']:,}"
         yield Table(

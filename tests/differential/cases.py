@@ -15,6 +15,6 @@ ALL: list[Case] = EVERYDAY + [case for module in _MODULES for case in module.MOR
 
 
 def longer(case: Case) -> Case:
-    """Returns the case with twice as many batches, each of up to three times as many rows."""
+    """Returns the case with twice as many batches, each of up to three times as many rows, and all it can compare."""
     shape = replace(case.shape, batches=2 * case.shape.batches, rows=min(3 * case.shape.rows, 4000))
-    return replace(case, shape=shape)
+    return replace(case, shape=shape, history=True)

@@ -42,12 +42,15 @@ def session_then_window(events: DataFrame) -> DataFrame:
     return ended.groupBy(F.window("ts", "2 minutes")).agg(F.sum("count"), F.count("*"))
 
 
+MATCHING = Shape(batches=8, rows=25, keys=3, empty=0.1)
+"""Enough pairs that the windows behind a join fill and close."""
+
 CASES = [
     Case("limit", limited),
     Case("dedupe, limit", limited_distinct, shape=Shape(batches=6)),
     Case("dedupe, window", distinct_then_window),
     Case("window, window", window_then_window),
-    Case("join, window", join_then_window, inputs=2, shape=Shape(batches=8, rows=25, keys=3, empty=0.1)),
+    Case("join, window", join_then_window, inputs=2, shape=MATCHING, history=False),
     Case("session, window", session_then_window),
 ]
 

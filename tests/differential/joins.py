@@ -42,7 +42,7 @@ def _windowed(events: DataFrame, name: str) -> DataFrame:
 
 
 def _case(name: str, build: Callable[..., DataFrame], how: str) -> Case:
-    return Case(f"join {how} {name}", partial(build, how=how), inputs=2, shape=SMALL)
+    return Case(f"join {how} {name}", partial(build, how=how), inputs=2, shape=SMALL, history=False)
 
 
 CASES = [

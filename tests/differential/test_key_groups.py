@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import xxhash
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -18,20 +22,20 @@ from support.events import KEY_TYPES, SCHEMA, Shape, random_batches
 from support.partitioning import Placement, hashes, misplaced, placements
 from support.run import Run
 from support.state import Store, stores
-from support.state_files import live_hashes, read_state_files
+from support.state_files import StateFile, live_hashes, read_state_files
 
 by_name = pytest.mark.parametrize("case", EVERYDAY, ids=lambda case: case.name)
 
 
 @by_name
 def test_rows_lie_where_spark_partitions_them(case: Case, outcome: Callable[[Case], Outcome]) -> None:
-    for run in outcome(case).runs:
-        for store in stores(run.spark, run.checkpoint):
-            rows = placements(run.spark, run.checkpoint, store)
-            wrong = misplaced(rows, store.partitions)
-            assert not wrong, f"{run.checkpoint}: {store}: {len(wrong)} of {len(rows)} rows, such as {wrong[0]}"
-            if run.provider == "keygroups":
-                _assert_files(run, store, rows)
+    run = outcome(case).runs[0]
+    for store in stores(run.spark, run.checkpoint):
+        rows = placements(run.spark, run.checkpoint, store)
+        wrong = misplaced(rows, store.partitions)
+        assert not wrong, f"{run.checkpoint}: {store}: {len(wrong)} of {len(rows)} rows, such as {wrong[0]}"
+        if run.provider == "keygroups":
+            _assert_files(run, store, rows)
 
 
 def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
@@ -53,6 +57,28 @@ def test_a_misplaced_row_is_noticed() -> None:
     assert misplaced(right, 3) == []
     wrong = [Placement("c", found=1, placed=2, h=1), Placement("d", found=2, placed=2, h=1)]
     assert misplaced(wrong, 3) == wrong
+
+
+def test_a_wrong_column_of_a_file_is_noticed() -> None:
+    store = Store(0, "dedupe", "default", 3)
+    keys = [b"a", b"b"]
+    bits = np.array([xxhash.xxh64_intdigest(key) >> 16 for key in keys], dtype=np.uint64)
+    group = np.uint64(5 << 48)
+    right = StateFile(
+        path=Path("v1.arrow"),
+        manifest={"max_parallelism": 6, "families": [{"prefix_columns": 0}]},
+        locator=np.sort(group | bits),
+        h=np.array([-1, 11], dtype=np.int32),
+        keys=[keys[row] for row in np.argsort(bits)],
+        live=np.array([True, False]),
+    )
+    assert right.broken_rules(2, store) == []
+    assert right.broken_rules(1, store) == ["pmod(h, N) is the partition"]
+    assert replace(right, h=right.h + 3).broken_rules(2, store) == ["the key group is pmod(h, G)"]
+    assert replace(right, keys=[b"a", b"c"]).broken_rules(2, store) == ["the locator ends in xxh64 of the key"]
+    assert replace(right, locator=right.locator[::-1], keys=right.keys[::-1]).broken_rules(2, store) == [
+        "rows are in order of (locator, key)"
+    ]
 
 
 def test_hash_is_the_hash_of_sparks_partitioning(spark: SparkSession) -> None:

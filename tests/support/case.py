@@ -34,6 +34,7 @@ class Case:
         conf: Spark settings of the query.
         inputs: Number of streams.
         shape: Size of each stream.
+        history: Whether to read the state after a batch in the middle too; joins have four stores to read.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Case:
     conf: Mapping[str, str] = field(default_factory=dict)
     inputs: int = 1
     shape: Shape = field(default_factory=Shape)
+    history: bool = True
 
 
 def random_settings(rng: Random) -> dict[str, str]:
@@ -51,7 +53,7 @@ def random_settings(rng: Random) -> dict[str, str]:
     without it.
     """
     return {
-        "spark.sql.shuffle.partitions": rng.choice(["2", "3", "5"]),
+        "spark.sql.shuffle.partitions": rng.choice(["2", "2", "3", "5"]),
         CHECKPOINT_FORMAT: rng.choice(["1", "2"]),
         **rng.choice([{}, {"spark.sql.streaming.checkpointFileManagerClass": _MANAGER}]),
         **rng.choice([{}, TIGHT]),

@@ -33,7 +33,7 @@ _SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
-    "spark.sql.streaming.stateStore.maintenanceInterval": "500ms",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1s",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "3",
 }
 

@@ -18,6 +18,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileMana
  */
 final class FileTransfer(operatorFolder: Path, val storeFolder: Path, hadoopConf: Configuration) {
   private lazy val files = CheckpointFileManager.create(storeFolder, hadoopConf)
+  private lazy val isLocal = storeFolder.getFileSystem(hadoopConf).getUri.getScheme == "file"
 
   /** Name, time of modification and length of all files in the store's folder. */
   def list(): Seq[Seq[Any]] =
@@ -61,15 +62,27 @@ final class FileTransfer(operatorFolder: Path, val storeFolder: Path, hadoopConf
   private def fetch(path: String, local: LocalPath, head: Boolean): Boolean = {
     val part = new File(local.toString + ".part").toPath
     try {
-      val input = files.open(new Path(operatorFolder, path))
-      try {
-        if (head) Files.write(part, readHead(input)) else Files.copy(input, part, StandardCopyOption.REPLACE_EXISTING)
-      } finally input.close()
-      Files.move(part, local, StandardCopyOption.ATOMIC_MOVE)
+      val source = new Path(operatorFolder, path)
+      if (!head && isLocal) linkTo(source, local)
+      else {
+        val input = files.open(source)
+        try {
+          if (head) Files.write(part, readHead(input)) else Files.copy(input, part, StandardCopyOption.REPLACE_EXISTING)
+        } finally input.close()
+        Files.move(part, local, StandardCopyOption.ATOMIC_MOVE)
+      }
       true
     } catch {
       case _: FileNotFoundException => false
     } finally Files.deleteIfExists(part)
+  }
+
+  /** A checkpoint on a mounted file system is read where it lies; files carry checksums of their own. */
+  private def linkTo(source: Path, local: LocalPath): Unit = {
+    val target = Paths.get(source.toUri.getPath)
+    if (!Files.exists(target)) throw new FileNotFoundException(target.toString)
+    Files.deleteIfExists(local)
+    Files.createSymbolicLink(local, target)
   }
 
   private def readHead(input: InputStream): Array[Byte] = input.readNBytes(FileTransfer.HeadBytes)

@@ -77,7 +77,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
   private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
     if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))
     try new Session(host, host.load(version, checkpointId), readOnly)
-    catch { case error: Throwable => throw StateStoreErrors.cannotLoadStore(error) }
+    catch { case error: Throwable => throw SparkInternals.failedToLoad(error) }
   }
 }
 

@@ -54,9 +54,14 @@ final class RadixIndex(locators: Long, rows: Int, partitions: Int, path: String)
 
   private def sameResidue(n: Int): Boolean = {
     val residue = (locator(0) >>> 48) % n
-    var row = 1
+    var group = -1L
+    var row = 0
     while (row < rows) {
-      if ((locator(row) >>> 48) % n != residue) return false
+      val next = locator(row) >>> 48
+      if (next != group) {
+        if (next % n != residue) return false
+        group = next
+      }
       row += 1
     }
     true

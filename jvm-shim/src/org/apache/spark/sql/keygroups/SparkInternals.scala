@@ -4,9 +4,12 @@ import java.io.File
 import java.nio.file.Files
 import java.nio.file.attribute.PosixFilePermissions
 
-import org.apache.spark.{SparkEnv, SparkFiles}
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.{SparkEnv, SparkException, SparkFiles, SparkThrowable}
 import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.streaming.state.StateStoreErrors
 import org.apache.spark.util.Utils
 
 /** The few things of Spark that are visible inside its own packages only, in one place. */
@@ -30,7 +33,9 @@ object SparkInternals {
         root.getPath +: archives.filter(p => Seq(".zip", ".egg", ".whl").exists(p.endsWith)).sorted
       }
     val own = Option(System.getenv("PYTHONPATH")).toSeq
-    PythonUtils.mergePythonPaths((own ++ shipped :+ PythonUtils.sparkPythonPath): _*)
+    val merged = PythonUtils.mergePythonPaths((own ++ shipped :+ PythonUtils.sparkPythonPath): _*)
+    // The process has another working folder than this one.
+    merged.split(File.pathSeparator).filter(_.nonEmpty).map(new File(_).getAbsolutePath).mkString(File.pathSeparator)
   }
 
   /** A new folder, 0700, under `parent` or, if that is empty, under Spark's local directory; gone at JVM exit. */
@@ -43,8 +48,22 @@ object SparkInternals {
 
   def deleteRecursively(folder: File): Unit = Utils.deleteRecursively(folder)
 
+  /** Spark's error of a failed commit. Its text ends with ours: users see no causes in a StreamingQueryException. */
   def failedToCommit(store: String, cause: Throwable): Throwable =
-    QueryExecutionErrors.failedToCommitStateFileError(store, cause)
+    withText(QueryExecutionErrors.failedToCommitStateFileError(store, cause), cause)
+
+  /** Spark's error of a failed load, likewise. */
+  def failedToLoad(cause: Throwable): Throwable = cause match {
+    case known: SparkThrowable if known.getCondition != null => StateStoreErrors.cannotLoadStore(cause)
+    case _ => withText(StateStoreErrors.cannotLoadStore(cause), cause)
+  }
 
   def unexpectedVersion(version: Long): Throwable = QueryExecutionErrors.unexpectedStateStoreVersion(version)
+
+  private def withText(error: Throwable, cause: Throwable): Throwable = error match {
+    case known: SparkThrowable =>
+      val text = s"${error.getMessage.trim} ${Option(cause.getMessage).getOrElse(cause.toString)}"
+      new SparkException(text, cause, Option(known.getCondition), known.getMessageParameters.asScala.toMap)
+    case _ => error
+  }
 }
