@@ -123,7 +123,7 @@ def commit(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
 
 
 def recovery(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
-    """Leave a big store behind, then recover it in fresh processes."""
+    """Leave a big store behind, then recover it in fresh processes, so that no local file is left from before."""
     job = replace(base, keys=sizes.big_keys, rows=sizes.commit_rows, rounds=sizes.recovery_updates, keep=True)
     for provider in providers:
         job = replace(job, provider=provider, folder=base.folder / provider)
@@ -131,8 +131,9 @@ def recovery(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> Non
         job = replace(job, version=left.get("version", {}))
         if job.version:
             for turn in range(sizes.repetitions):
-                run(replace(job, part="recover", round=turn))
+                run(replace(job, part="recover_settled", round=turn))
             run(replace(job, part="recover_cold"))
+            run(replace(job, part="recover_plain"))
 
 
 def memory(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:

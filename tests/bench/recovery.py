@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from harness import new_store
+from harness import BenchStore, new_store
 from plan import Job
 from spi import loaded, update
+
+_WARM_RECOVERIES: Final = 3
 
 
 def prepare(spark: SparkSession, job: Job) -> dict[str, Any]:
@@ -37,47 +39,46 @@ def prepare(spark: SparkSession, job: Job) -> dict[str, Any]:
     return {"version": versions, "bytes": sizes}
 
 
-def recover(spark: SparkSession, job: Job) -> dict[str, Any]:
-    """Recover both checkpoints in a JVM that has warmed up on a small store (our server is running by then).
+def recover_settled(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Recover the checkpoint with maintenance in a JVM that has warmed up on a small store, our server running.
 
     Returns:
-        Nanoseconds of ``settled`` and ``plain``, from a new provider object to the first row read.
+        Nanoseconds from a new provider object to the first row read.
     """
-    for attempt in range(3):
-        _warm_up(spark, job, job.folder / f"warm-{job.round}-{attempt}")
-    settled = _first_row(spark, job, job.folder / "settled", job.version["settled"])
-    return {"settled": settled, "plain": _plain(spark, job)} if job.round == 0 else {"settled": settled}
+    _warm_up(spark, job)
+    return {"settled": _first_row(spark, job, "settled")}
+
+
+def recover_plain(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Recover the checkpoint without maintenance, likewise, from the path it was written to."""
+    _warm_up(spark, job)
+    (job.folder / "settled").rename(job.folder / "done")
+    (job.folder / "aside").rename(job.folder / "settled")
+    return {"plain": _first_row(spark, job, "plain")}
 
 
 def recover_cold(spark: SparkSession, job: Job) -> dict[str, Any]:
     """Recover as the first thing that a new JVM does: class loading, JIT and, for us, the server's start included."""
-    return {"cold": _first_row(spark, job, job.folder / "settled", job.version["settled"])}
+    return {"cold": _first_row(spark, job, "settled")}
 
 
-def _plain(spark: SparkSession, job: Job) -> int:
-    """Recover the checkpoint without maintenance, from the path it was written to."""
-    (job.folder / "settled").rename(job.folder / "done")
-    (job.folder / "aside").rename(job.folder / "settled")
-    try:
-        return _first_row(spark, job, job.folder / "settled", job.version["plain"])
-    finally:
-        (job.folder / "settled").rename(job.folder / "aside")
-        (job.folder / "done").rename(job.folder / "settled")
+def _warm_up(spark: SparkSession, job: Job) -> None:
+    """Write and recover a small store a few times."""
+    for attempt in range(_WARM_RECOVERIES):
+        folder = job.folder / f"warm-{job.part}-{job.round}-{attempt}"
+        store = new_store(spark, folder, job.warm_keys, job.value_longs)
+        loaded(store)
+        for number in range(job.rounds):
+            update(store, number, job.warm_keys // 10)
+        store.close()
+        _recovered(new_store(spark, folder, job.warm_keys, job.value_longs), store.version())
 
 
-def _warm_up(spark: SparkSession, job: Job, folder: Path) -> None:
-    small = job.with_sizes(keys=job.warm_keys, rows=job.warm_keys // 10)
-    store = new_store(spark, folder, small.keys, small.value_longs)
-    loaded(store)
-    for number in range(job.rounds):
-        update(store, number, small.rows)
-    version = store.version()
-    store.close()
-    _first_row(spark, small, folder, version)
+def _first_row(spark: SparkSession, job: Job, case: str) -> int:
+    return _recovered(new_store(spark, job.folder / "settled", job.keys, job.value_longs), job.version[case])
 
 
-def _first_row(spark: SparkSession, job: Job, checkpoint: Path, version: int) -> int:
-    store = new_store(spark, checkpoint, job.keys, job.value_longs)
+def _recovered(store: BenchStore, version: int) -> int:
     took = store.open(version) + store.begin() + store.get(0, 1)
     store.abort()
     store.close()

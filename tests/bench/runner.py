@@ -68,7 +68,7 @@ class Runner:
         self._output.write_text(json.dumps(self.results, indent=1), encoding="utf-8")
         size = f"{job.keys:,} keys, {8 + 8 * job.value_longs} bytes"
         outcome = "" if figures else f"  FAILED, see {log}\n{_last_lines(log)}"
-        click.echo(f"{number:3}  {job.part:12} {job.provider:9} {size:26} {spent['seconds']:6.1f} s{outcome}", err=True)
+        click.echo(f"{number:3}  {job.part:15} {job.provider:9} {size:26} {spent['seconds']:6.1f} s{outcome}", err=True)
         return figures
 
     def _figures(self, job: Job, log: Path) -> dict[str, Any]:

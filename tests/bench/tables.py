@@ -77,7 +77,7 @@ def _commit(records: list[Record]) -> Iterator[Table]:
 
 
 def _recovery(records: list[Record]) -> Iterator[Table]:
-    found = _of(records, "recover", "recover_cold")
+    found = _of(records, "recover_settled", "recover_plain", "recover_cold")
     if found:
         target = Target(times={"rocksdb": 0.2, "hdfs": 0.2})
         lines = [

@@ -61,6 +61,7 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   def commit(): Long = store.commit()
   def abort(): Unit = store.abort()
   def numKeys(): Long = store.metrics.numKeys
+  def metric(name: String): Long = store.metrics.customMetrics.collectFirst { case (m, n) if m.name == name => n }.get
   def checkpointId(): String = store.getStateStoreCheckpointInfo().stateStoreCkptId.orNull
   def maintain(): Unit = provider.doMaintenance()
   def close(): Unit = provider.close()

@@ -1,6 +1,7 @@
 package io.keygroups.spark
 
 import io.keygroups.spark.bridge.{FamilyMessage, StoreSpec}
+import io.keygroups.spark.files.CheckpointFiles
 import io.keygroups.spark.store.Session
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
@@ -38,7 +39,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
     val family =
       FamilyMessage(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema.json, valueSchema.json, shape.prefixColumns)
     val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf), Seq(family))
-    host = new StoreHost(shape, valueSchema.length, settings, spec, new FileTransfer(operatorFolder, folder, hadoopConf),
+    host = new StoreHost(shape, valueSchema.length, settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf),
       storeConfs.minVersionsToRetain)
   }
 

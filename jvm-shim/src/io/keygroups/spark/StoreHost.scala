@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 import scala.util.control.NonFatal
 
 import io.keygroups.spark.bridge._
+import io.keygroups.spark.files.CheckpointFiles
 import io.keygroups.spark.segment.{MappedSegment, SegmentView}
 import io.keygroups.spark.store._
 import org.apache.spark.internal.Logging
@@ -19,7 +20,7 @@ import org.apache.spark.internal.Logging
  * @param versionsToRetain Spark's minBatchesToRetain
  */
 final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Settings, spec: StoreSpec,
-    transfer: FileTransfer, versionsToRetain: Int) extends SessionHost with Logging {
+    transfer: CheckpointFiles, versionsToRetain: Int) extends SessionHost with Logging {
   private var remote: RemoteStore = _
   private var latest: LoadedVersion = _
   private var isClosed = false
@@ -76,7 +77,7 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
     catch {
       case error: Throwable =>
         ignoring("forget")(store.call[Boolean]("forget", ForgetRequest(store.number, committed.version.key)))
-        throw Failures.capacity(s"the version file could not be written (path ${transfer.storeFolder}/" +
+        throw Failures.capacity(s"the version file could not be written (path ${transfer.folder}/" +
           s"${committed.upload(1)}, found $error): the previous version stays good; make the checkpoint's file " +
           "system writable and restart the query", error)
     }

@@ -6,10 +6,11 @@ import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.module.scala.JavaTypeable
 import java.util.concurrent.atomic.AtomicLong
 
-import io.keygroups.spark.{FileTransfer, KeyGroupsException, Settings}
+import io.keygroups.spark.{KeyGroupsException, Settings}
+import io.keygroups.spark.files.CheckpointFiles
 
 /** A store that is open in a server process. */
-final class RemoteStore private (server: ServerProcess, val number: Int, transfer: FileTransfer) {
+final class RemoteStore private (server: ServerProcess, val number: Int, transfer: CheckpointFiles) {
   /** Calls made so far. */
   val calls = new AtomicLong()
 
@@ -50,7 +51,7 @@ private final class Wanted(val want: Want) extends RuntimeException("wanted", nu
 object RemoteStore {
 
   /** Open a store in the server process, which is started if need be. */
-  def open(settings: Settings, spec: StoreSpec, transfer: FileTransfer): RemoteStore = {
+  def open(settings: Settings, spec: StoreSpec, transfer: CheckpointFiles): RemoteStore = {
     val server = StoreServer.get(settings)
     val answer = checked(server.call("open", Json.write(OpenRequest(spec, settings.forPython))))
     new RemoteStore(server, answer.get("ok").asInt(), transfer)

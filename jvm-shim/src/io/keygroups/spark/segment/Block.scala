@@ -30,12 +30,13 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
 
   /** The row of a key, -1 if it has none. */
   def find(locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
-    var row = index.lowerBound(locator)
-    var tries = 0
-    while (row < rows && this.locator(row) == locator) {
+    val bucket = index.bucket(locator)
+    if (bucket < 0 || bucket >= index.buckets) return -1
+    var row = index.start(bucket)
+    val end = index.start(bucket + 1)
+    if (end - row > Block.Crowded) return search(index.lowerBound(locator), locator, base, offset, length)
+    while (row < end) { // straight to the keys: a look at the locators first would cost a cache miss more
       if (keyLength(row) == length && Bytes.equal(null, keyAddress(row), base, offset, length)) return row
-      tries += 1
-      if (tries > 8) return search(row, locator, base, offset, length)
       row += 1
     }
     -1
@@ -63,6 +64,8 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
 }
 
 object Block {
+  /** Rows of a bucket above which a binary search beats comparing keys. */
+  private val Crowded = 16
 
   /** Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read. */
   def map(channel: FileChannel, layout: BlockLayout, partitions: Int, path: String): Block = {

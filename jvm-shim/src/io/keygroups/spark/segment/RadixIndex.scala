@@ -7,8 +7,8 @@ import io.keygroups.spark.memory.OffHeap
 import org.apache.spark.unsafe.Platform
 
 /**
- * From a locator to the few rows that can have it: buckets of equal width over the range of locators, 2 to 4 rows each,
- * so a lookup costs one miss here and one in the locators. It takes 1 to 2 bytes a row and 2 ns a row to build.
+ * From a locator to the few rows that can have it: buckets of equal width over the range of locators, 1 to 2 rows each,
+ * so a lookup costs one miss here and one in the keys. It takes 2 to 4 bytes a row and 2 ns a row to build.
  *
  * A partition owns every N-th key group only; `stride` closes these gaps, or N - 1 of N buckets would be empty.
  *
@@ -21,21 +21,29 @@ final class RadixIndex(locators: Long, rows: Int, partitions: Int, path: String)
   private val first = dense(locator(0))
   private val range = dense(locator(rows - 1)) - first
   private val shift = math.max(0, 64 - java.lang.Long.numberOfLeadingZeros(range) - bits(rows))
-  private val buckets = (range >>> shift).toInt + 1
+  val buckets: Int = (range >>> shift).toInt + 1
   private val memory: ByteBuffer = OffHeap.allocate((buckets + 1) * 4)
   private val index = OffHeap.address(memory)
   fill()
 
   val bytes: Int = memory.capacity()
 
+  /** The bucket of a locator; -1 if it lies outside of the block's range. */
+  def bucket(target: Long): Long = {
+    val distance = dense(target) - first
+    if (distance < 0) -1 else math.min(distance >>> shift, buckets.toLong)
+  }
+
+  /** The first row of a bucket; its last is the one before `start(bucket + 1)`. */
+  def start(bucket: Long): Int = Platform.getInt(null, index + (bucket << 2))
+
   /** The first row whose locator is not below this one; `rows` if there is none. */
   def lowerBound(target: Long): Int = {
-    val distance = dense(target) - first
-    if (distance < 0) return 0
-    val bucket = distance >>> shift
+    val bucket = this.bucket(target)
+    if (bucket < 0) return 0
     if (bucket >= buckets) return rows
-    var low = Platform.getInt(null, index + (bucket << 2))
-    var high = Platform.getInt(null, index + (bucket << 2) + 4)
+    var low = start(bucket)
+    var high = start(bucket + 1)
     while (high - low > 8) {
       val middle = (low + high) >>> 1
       if (locator(middle) < target) low = middle + 1 else high = middle
@@ -67,7 +75,7 @@ final class RadixIndex(locators: Long, rows: Int, partitions: Int, path: String)
     true
   }
 
-  private def bits(rows: Int): Int = math.max(1, 31 - Integer.numberOfLeadingZeros(math.max(1, rows / 2)))
+  private def bits(rows: Int): Int = math.max(1, 31 - Integer.numberOfLeadingZeros(math.max(1, rows)))
 
   private def fill(): Unit = {
     var bucket = -1L
