@@ -10,6 +10,7 @@ import errno
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +56,10 @@ class Segment:
 
     def checksum(self) -> str:
         """xxh3-128 of all column buffers in file order, in hexadecimal."""
-        return checksum(self.blocks)
+        digest = xxhash.xxh3_128()
+        for block in self.blocks:
+            _update(digest, block)
+        return digest.hexdigest()
 
 
 def write_segment(folder: Path, schema: pa.Schema, blocks: Iterable[Block]) -> Segment:
@@ -124,30 +128,44 @@ def restore_segment(folder: Path, source: Path, name: str, expected: str) -> Seg
         CheckpointError: the file can't be read, or its rows are not those that were written.
         CapacityError: the local disk is full.
     """
-    try:
-        with ipc.open_file(pa.memory_map(str(source))) as reader:
-            batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
-            blocks = [Block.of(b) for b in batches]
-            schema = reader.schema.remove_metadata()
-    except (pa.ArrowException, KeyError, OSError) as error:
-        raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
-    found = checksum(blocks)
-    if found != expected:
-        raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=expected, found=found)
-    return write_segment(folder, schema, blocks)
-
-
-def checksum(blocks: list[Block]) -> str:
-    """xxh3-128 of the column buffers of ``blocks``, in hexadecimal."""
     digest = xxhash.xxh3_128()
-    for block in blocks:
-        for array in (block.locator, block.h):
-            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-        for column in (block.key, block.value):
-            for buffer in column.buffers():
-                if buffer is not None and buffer.size:
-                    digest.update(memoryview(buffer))
-    return digest.hexdigest()
+    with _reading(name):
+        reader = ipc.open_file(pa.memory_map(str(source)))
+    segment = write_segment(folder, reader.schema.remove_metadata(), _read_ahead(reader, digest, name))
+    if (found := digest.hexdigest()) != expected:
+        raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=expected, found=found)
+    return segment
+
+
+def _read_ahead(reader: ipc.RecordBatchFileReader, digest: xxhash.xxh3_128, name: str) -> Iterator[Block]:
+    """All blocks, each decompressed by another thread while the one before is written; they go into ``digest``."""
+    with ThreadPoolExecutor(1) as thread:
+        batches = [thread.submit(reader.get_batch, i) for i in range(min(2, reader.num_record_batches))]
+        for i in range(reader.num_record_batches):
+            with _reading(name):
+                block = Block.of(batches.pop(0).result())
+            if i + 2 < reader.num_record_batches:
+                batches.append(thread.submit(reader.get_batch, i + 2))
+            _update(digest, block)
+            yield block
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Arrow's errors about a file, in our words."""
+    try:
+        yield
+    except (pa.ArrowException, KeyError, EOFError, OSError) as error:
+        raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
+
+
+def _update(digest: xxhash.xxh3_128, block: Block) -> None:
+    for array in (block.locator, block.h):
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    for column in (block.key, block.value):
+        for buffer in column.buffers():
+            if buffer is not None and buffer.size:
+                digest.update(memoryview(buffer))
 
 
 def _conform(block: Block, schema: pa.Schema) -> Block:

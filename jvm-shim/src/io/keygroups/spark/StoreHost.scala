@@ -154,7 +154,10 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
     if (compacting.compareAndSet(false, true)) {
       compaction = Background.compact {
         try compact(store, thorough = false)
-        catch { case NonFatal(error) => logWarning(s"compaction of ${spec.store} failed; it will be tried again", error) }
+        catch {
+          case NonFatal(error) =>
+            if (store.isAlive && !synchronized(isClosed)) logWarning(s"compaction of ${spec.store} failed", error)
+        }
         finally compacting.set(false)
       }
     }

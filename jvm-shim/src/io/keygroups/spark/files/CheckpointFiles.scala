@@ -4,7 +4,7 @@ import java.io.InputStream
 import java.nio.file.{Files, Path => LocalPath, Paths}
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{LocalFileSystem, Path}
+import org.apache.hadoop.fs.Path
 
 /** Files of one store in the checkpoint. Paths in manifests are relative to `<checkpoint>/state/<operator>`. */
 trait CheckpointFiles {
@@ -61,8 +61,11 @@ object CheckpointFiles {
   def apply(operatorFolder: Path, folder: Path, conf: Configuration): CheckpointFiles =
     if (isMounted(folder, conf)) new MountedFiles(operatorFolder, folder) else new HadoopFiles(operatorFolder, folder, conf)
 
-  private def isMounted(folder: Path, conf: Configuration): Boolean =
-    conf.get(ManagerKey) == null && folder.getFileSystem(conf).getClass == classOf[LocalFileSystem]
+  /** Hadoop's own local file system (Spark with Hive wraps it), and no file manager of the user's choice. */
+  private def isMounted(folder: Path, conf: Configuration): Boolean = {
+    val fs = folder.getFileSystem(conf)
+    conf.get(ManagerKey) == null && fs.getUri.getScheme == "file" && fs.getClass.getName.startsWith("org.apache.hadoop.")
+  }
 
   private[files] def readHead(in: InputStream, bytes: Int): Array[Byte] =
     try in.readNBytes(bytes)
