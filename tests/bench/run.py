@@ -39,12 +39,14 @@ def _measure(parts: list[str], sizes: Sizes, providers: list[str], heap: str, ou
     source = BUILD / f"input-{sizes.query_keys}-{sizes.query_batches}"
     if "e2e" in parts:
         e2e.write_input(source, sizes.query_keys, sizes.query_keys, sizes.query_batches)
+    folder = BUILD / "work"
+    base = Job("", "", folder, heap, warm_keys=sizes.warm_keys, input=source)
     for part in parts:
-        folder = BUILD / "work"
         shutil.rmtree(folder, ignore_errors=True)
-        base = Job(part, "", folder, heap, warm_keys=sizes.warm_keys, input=source)
-        PARTS[part](runner.run, base, sizes, providers)
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            PARTS[part](runner.run, base, sizes, providers)
+        finally:  # several gigabytes
+            shutil.rmtree(folder, ignore_errors=True)
     return runner.results
 
 

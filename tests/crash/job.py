@@ -1,6 +1,7 @@
 """A query to be killed: ``python job.py FOLDER``. It counts rows per key, one file a batch, and keeps all answers.
 
-Reads FOLDER/input, writes FOLDER/output/<batch>.json and FOLDER/checkpoint; prints ``batch N`` when N is written.
+Reads FOLDER/input, writes FOLDER/output/<batch>.json and FOLDER/checkpoint; prints ``batch N`` when N is written. If
+there is a file FOLDER/fail, the first attempt of one task of every batch fails while its rows flow.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 from pathlib import Path
 
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -36,9 +38,11 @@ def main(folder: Path) -> None:
 
     events = spark.readStream.schema("key string, value long").option("maxFilesPerTrigger", 1)
     counts = events.json(str(folder / "input")).groupBy("key")
+    answers = counts.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
+    if (folder / "fail").exists():
+        answers = answers.withColumn("total", F.udf(fail_first_attempt, "long")("total"))
     query = (
-        counts.agg(F.count("*").alias("n"), F.sum("value").alias("total"))
-        .writeStream.outputMode("update")
+        answers.writeStream.outputMode("update")
         .foreachBatch(write)
         .option("checkpointLocation", str(folder / "checkpoint"))
         .trigger(availableNow=True)
@@ -46,6 +50,14 @@ def main(folder: Path) -> None:
     )
     query.awaitTermination()
     spark.stop()
+
+
+def fail_first_attempt(total: int) -> int:
+    """The same number, but not for the first attempt at partition 1."""
+    task = TaskContext.get()
+    if task is not None and task.partitionId() == 1 and task.attemptNumber() == 0:
+        raise RuntimeError("the first attempt fails, as the test wants")
+    return total
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 JOB = Path(__file__).with_name("job.py")
-BATCHES = 12
+BATCHES = 8
 KEYS = 3000
 ROWS = 4000
 Expected = dict[int, list[list[object]]]
@@ -111,8 +111,8 @@ def _kill_server(folder: Path) -> int | None:
 @pytest.mark.parametrize(
     ("moment", "pattern"),
     [
-        ("while rows flow", "*.chunk"),
-        ("while a chunk is sorted", "store-*/segments/*.arrow"),
+        pytest.param("while rows flow", "*.chunk", marks=pytest.mark.slow),
+        pytest.param("while a chunk is sorted", "store-*/segments/*.arrow", marks=pytest.mark.slow),
         ("in a commit", "store-*/v*.arrow"),
         ("in maintenance", "store-*/s*.arrow"),
     ],
@@ -123,6 +123,15 @@ def test_server_killed(tmp_path: Path, moment: str, pattern: str) -> None:
     with killing(tmp_path, pattern, times=3) as killed:
         assert start_job(tmp_path).wait(200) == 0
     assert killed, f"the moment '{moment}' never came"
+    assert_results(tmp_path, expected)
+    assert_nothing_left(tmp_path)
+
+
+def test_failed_task_is_retried(tmp_path: Path) -> None:
+    """A task that fails half way leaves nothing that its next attempt could see."""
+    expected = write_input(tmp_path, random.Random(1))
+    (tmp_path / "fail").touch()
+    assert start_job(tmp_path).wait(200) == 0
     assert_results(tmp_path, expected)
     assert_nothing_left(tmp_path)
 
@@ -142,7 +151,7 @@ def within_a_batch(job: subprocess.Popen[str], rng: random.Random) -> None:
     threading.Event().wait(rng.uniform(0, 1.0))
 
 
-@pytest.mark.parametrize("moment", [between_batches, within_a_batch])
+@pytest.mark.parametrize("moment", [pytest.param(between_batches, marks=pytest.mark.slow), within_a_batch])
 def test_driver_killed(tmp_path: Path, moment: Callable[[subprocess.Popen[str], random.Random], None]) -> None:
     """The query goes on from its checkpoint in a new driver."""
     seed = int(os.environ.get("KEYGROUPS_SEED", random.randrange(1 << 30)))

@@ -58,7 +58,10 @@ def demo(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return python("-m", "keygroups.demo", *words)
 
 
-@pytest.fixture(scope="module", params=session.PROVIDERS)
+PARAMS = [pytest.param(p, marks=[] if p == "keygroups" else pytest.mark.slow) for p in session.PROVIDERS]
+
+
+@pytest.fixture(scope="module", params=PARAMS)
 def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Done:
     folder = tmp_path_factory.mktemp("demo") / "run"
     process = demo("--provider", request.param, "--folder", folder, "--days", "4", "--days-per-batch", "2")

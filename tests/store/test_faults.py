@@ -1,4 +1,4 @@
-"""What a store does with wrong settings, foreign and damaged checkpoints, full disks and two attempts at one version."""
+"""What a store does with wrong settings, foreign or damaged checkpoints, full disks and two attempts at a version."""
 
 from __future__ import annotations
 

@@ -140,15 +140,16 @@ class PrefixedStoreMachine(StoreMachine):
 
 @pytest.mark.parametrize("machine", [StoreMachine, PrefixedStoreMachine])
 def test_store_equals_a_dict(spark: SparkSession, machine: type[StoreMachine]) -> None:
-    """30 runs of 30 steps each; the wide sweep does more."""
-    _run(spark, machine, examples=30, steps=30)
+    """12 runs of 25 steps each; the wide sweep does more."""
+    _run(spark, machine, examples=12, steps=25)
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("machine", [StoreMachine, PrefixedStoreMachine])
 def test_store_equals_a_dict_at_length(spark: SparkSession, machine: type[StoreMachine]) -> None:
-    """400 runs of 60 steps each."""
-    _run(spark, machine, examples=400, steps=60)
+    """200 runs of 50 steps each."""
+    _run(spark, machine, examples=200, steps=50)
 
 
 def _run(spark: SparkSession, machine: type[StoreMachine], examples: int, steps: int) -> None:
