@@ -27,10 +27,10 @@ class Target:
 
     def verdict(self, values: dict[str, float]) -> str:
         """Say ``met`` or ``missed``, or nothing where a figure is absent."""
-        limits = [limit * values[peer] for peer, limit in self.times.items() if peer in values]
-        limits += [] if self.at_most is None else [self.at_most]
-        if OURS not in values or not limits:
+        if not {OURS, *self.times} <= values.keys():
             return ""
+        limits = [limit * values[peer] for peer, limit in self.times.items()]
+        limits += [] if self.at_most is None else [self.at_most]
         return "met" if values[OURS] <= min(limits) else "missed"
 
 

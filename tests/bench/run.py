@@ -59,7 +59,7 @@ def _show(run: dict[str, Any], markdown: bool) -> None:
         click.echo(report.summary(found) if judge else "Small sizes: targets are not judged.")
     click.echo(report.disturbance(run["records"], run["machine"]["cores"]))
     if run["failed"]:
-        click.echo(f"{len(run['failed'])} jobs FAILED: their figures are missing.")
+        click.echo(f"Jobs that FAILED, whose figures are missing: {len(run['failed'])}.")
 
 
 @click.command()

@@ -17,6 +17,7 @@ import msgspec
 from keygroups.backend.base import Backend
 from keygroups.backend.hashmap import HashMapBackend
 from keygroups.bridge import messages as m
+from keygroups.bridge.memory import BIG_ROWS, release_unused
 from keygroups.errors import CapacityError, InternalError, KeygroupsError, RetryError
 from keygroups.settings import Settings
 from keygroups.store.spec import Wanted
@@ -96,7 +97,10 @@ class Server:
         return number
 
     def _load(self, request: m.Load) -> m.VersionView:
-        return m.version_view(self._store(request.store).load(request.key, request.listing, request.missing))
+        version = self._store(request.store).load(request.key, request.listing, request.missing)
+        if version.num_keys >= BIG_ROWS:
+            release_unused()
+        return m.version_view(version)
 
     def _apply(self, request: m.Apply) -> m.SegmentView:
         return m.segment_view(self._store(request.store).apply(request.session, request.chunk))
@@ -107,11 +111,15 @@ class Server:
         version, upload = store.commit(request.session, request.base, request.chunk, request.num_keys)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
+        if request.chunk.rows >= BIG_ROWS:
+            release_unused()
         return m.Committed(version=m.version_view(version), upload=upload, compact=compact, sort_millis=millis)
 
     def _compact(self, request: m.Compact) -> dict[str, Any] | None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
         done = self._store(request.store).compact(thorough=request.thorough)
+        if done is not None:
+            release_unused()
         return None if done is None else {"version": m.version_view(done[0]), "upload": done[1]}
 
     def _close(self, request: m.Close) -> None:
