@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.Platform
 
 /**
  * From a locator to the few rows that can have it: buckets of equal width over the range of locators, 1 to 2 rows each,
- * so a lookup costs one miss here and one in the keys. It takes 2 to 4 bytes a row and 2 ns a row to build.
+ * so a lookup costs one miss here and one in the keys. It takes 2 to 4 bytes a row.
  *
  * A partition owns every N-th key group only; `stride` closes these gaps, or N - 1 of N buckets would be empty.
  *
