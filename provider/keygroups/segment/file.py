@@ -7,6 +7,7 @@ form is the same table with compressed buffers and with metadata that says what 
 from __future__ import annotations
 
 import errno
+import mmap
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator
@@ -36,6 +37,7 @@ class Segment:
         blocks: the blocks in ascending order, over mapped memory.
         layout: where in the file the columns of each block lie.
         schema: Arrow schema of the blocks.
+        memory: the mapping.
     """
 
     path: Path
@@ -44,6 +46,7 @@ class Segment:
     blocks: list[Block]
     layout: list[BlockLayout]
     schema: pa.Schema
+    memory: mmap.mmap
     _cleanup: weakref.finalize[[bool], Segment] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -53,6 +56,13 @@ class Segment:
     def id(self) -> str:
         """A name that no other segment has."""
         return self.path.stem
+
+    def rest(self) -> None:
+        """Give the pages back that this process has touched; the next touch maps them again.
+
+        After a commit the JVM alone reads the rows. Pages of both processes would count, and be counted, twice.
+        """
+        self.memory.madvise(mmap.MADV_DONTNEED)
 
     def checksum(self) -> str:
         """xxh3-128 of all column buffers in file order, in hexadecimal."""
@@ -78,18 +88,19 @@ def write_segment(folder: Path, schema: pa.Schema, blocks: Iterable[Block]) -> S
 
 def open_segment(path: Path) -> Segment:
     """Map a local segment file."""
-    source = pa.memory_map(str(path))
-    file = source.read_buffer()
-    source.seek(0)
-    reader = ipc.open_file(source)
+    with path.open("rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    buffer = pa.py_buffer(memory)
+    reader = ipc.open_file(buffer)
     batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
     return Segment(
         path=path,
         rows=sum(b.num_rows for b in batches),
-        nbytes=file.size,
+        nbytes=buffer.size,
         blocks=[Block.of(b) for b in batches],
-        layout=[layout_of(b, file.address) for b in batches],
+        layout=[layout_of(b, buffer.address) for b in batches],
         schema=reader.schema,
+        memory=memory,
     )
 
 

@@ -30,7 +30,10 @@ def merge_segments(folder: Path, segments: Sequence[Segment], *, bottom: bool, b
     """
     full = [s for s in segments if s.rows] or list(segments[:1])
     schema = schema_of(b for s in full for b in s.blocks)
-    return write_segment(folder, schema, _merged(full, bottom, block_bytes))
+    merged = write_segment(folder, schema, _merged(full, bottom, block_bytes))
+    for segment in full:
+        segment.rest()
+    return merged
 
 
 def _merged(segments: Sequence[Segment], bottom: bool, block_bytes: int) -> Iterator[Block]:

@@ -197,6 +197,7 @@ class Store:
         )
         path = self._folder / str(name)
         write_checkpoint_form(path, segment, manifest.metadata(), self._settings.compression)
+        segment.rest()
         ref = FileRef(f"{self.spec.store}/{name}", segment.rows, path.stat().st_size, manifest.checksum)
         return ref, Upload(str(path), str(name))
 

@@ -1,13 +1,12 @@
 package io.keygroups.spark.memory
 
-import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
 
 import scala.collection.mutable.ArrayBuffer
 
 /** Bytes appended one after another, in pages of the pool. What was appended stays where it is. */
 final class Arena {
-  private val pages = ArrayBuffer.empty[ByteBuffer]
+  private val pages = ArrayBuffer.empty[Page]
   private val used = ArrayBuffer.empty[Int]
   private var start = 0L
   private var cursor = 0L
@@ -29,14 +28,14 @@ final class Arena {
   def writeTo(channel: FileChannel): Unit = {
     closePage()
     for (i <- pages.indices) {
-      val view = pages(i).duplicate()
+      val view = pages(i).buffer.duplicate()
       view.position(0).limit(used(i))
       while (view.hasRemaining) channel.write(view)
     }
   }
 
   def release(): Unit = {
-    pages.foreach(PagePool.release)
+    pages.foreach(_.release())
     pages.clear()
     used.clear()
     start = 0
@@ -46,12 +45,12 @@ final class Arena {
 
   private def addPage(size: Int): Unit = {
     closePage()
-    val page = if (size > PagePool.PageBytes) OffHeap.allocate(size) else PagePool.acquire()
+    val page = PagePool.acquire(size)
     pages += page
     used += 0
-    start = OffHeap.address(page)
+    start = OffHeap.address(page.buffer)
     cursor = start
-    limit = start + page.capacity()
+    limit = start + page.buffer.limit()
   }
 
   private def closePage(): Unit = if (pages.nonEmpty) {

@@ -9,9 +9,7 @@ import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
 final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, keys: Column,
-    values: Column, val rows: Int, partitions: Int, path: String) {
-  private val index = new RadixIndex(locators, rows, partitions, path)
-
+    values: Column, val rows: Int, index: RadixIndex) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
   def indexBytes: Int = index.bytes
@@ -82,8 +80,9 @@ object Block {
     val values = Column.checked(base, start, size, layout.rows, layout.valueWidth, layout.valueOffsets,
       layout.valueData, layout.valueBytes, path)
     val validity = if (layout.valueValidity < 0) 0L else base + layout.valueValidity - start
-    new Block(mapping, base + layout.locator - start, base + layout.hash - start, validity, keys, values,
-      layout.rows, partitions, path)
+    val locators = base + layout.locator - start
+    val index = new IndexBuilder(channel, layout.locator, layout.rows, path).build(locators, partitions)
+    new Block(mapping, locators, base + layout.hash - start, validity, keys, values, layout.rows, index)
   }
 
   private def extents(b: BlockLayout): Seq[(Long, Long)] = {

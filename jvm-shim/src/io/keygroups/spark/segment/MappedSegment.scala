@@ -4,6 +4,8 @@ import java.nio.channels.FileChannel
 import java.nio.file.{Paths, StandardOpenOption}
 import java.util.concurrent.atomic.AtomicInteger
 
+import io.keygroups.spark.memory.Reaper
+
 /**
  * A segment mapped into memory. It is shared by the sessions that see it and unmapped after the last has let go.
  *
@@ -21,7 +23,7 @@ final class MappedSegment private (val view: SegmentView, val blocks: Array[Bloc
     before > 0
   }
 
-  def release(): Unit = if (holders.decrementAndGet() == 0) Reaper.later(this)
+  def release(): Unit = if (holders.decrementAndGet() == 0) Reaper.later(unmap())
 
   /** The block that has the locator if any has; `blocks.length` if all lie below it. */
   def blockOf(locator: Long): Int = {
@@ -34,7 +36,7 @@ final class MappedSegment private (val view: SegmentView, val blocks: Array[Bloc
     low
   }
 
-  private[segment] def unmap(): Unit = blocks.foreach(_.release())
+  private def unmap(): Unit = blocks.foreach(_.release())
 }
 
 object MappedSegment {

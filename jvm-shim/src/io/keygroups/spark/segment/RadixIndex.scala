@@ -2,7 +2,6 @@ package io.keygroups.spark.segment
 
 import java.nio.ByteBuffer
 
-import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.OffHeap
 import org.apache.spark.unsafe.Platform
 
@@ -10,29 +9,17 @@ import org.apache.spark.unsafe.Platform
  * From a locator to the few rows that can have it: buckets of equal width over the range of locators, 1 to 2 rows each,
  * so a lookup costs one miss here and one in the keys. It takes 2 to 4 bytes a row.
  *
- * A partition owns every N-th key group only; `stride` closes these gaps, or N - 1 of N buckets would be empty.
- *
  * @param locators address of the block's locators
- * @param partitions N, 0 if unknown
+ * @param memory the first row of each bucket, and the number of rows
  */
-final class RadixIndex(locators: Long, rows: Int, partitions: Int, path: String) {
-  private val stride = if (partitions > 1 && sameResidue(partitions)) partitions else 1
-  private val reciprocal = (RadixIndex.HashRange + stride - 1) / stride
-  private val first = dense(locator(0))
-  private val range = dense(locator(rows - 1)) - first
-  private val shift = math.max(0, 64 - java.lang.Long.numberOfLeadingZeros(range) - bits(rows))
-  val buckets: Int = (range >>> shift).toInt + 1
-  private val memory: ByteBuffer = OffHeap.allocate((buckets + 1) * 4)
+final class RadixIndex private[segment] (locators: Long, rows: Int, scale: Scale, memory: ByteBuffer) {
   private val index = OffHeap.address(memory)
-  fill()
 
-  val bytes: Int = memory.capacity()
+  val buckets: Int = scale.buckets
+  val bytes: Int = memory.limit()
 
-  /** The bucket of a locator; -1 if it lies outside of the block's range. */
-  def bucket(target: Long): Long = {
-    val distance = dense(target) - first
-    if (distance < 0) -1 else math.min(distance >>> shift, buckets.toLong)
-  }
+  /** The bucket of a locator; -1 or `buckets` if it lies outside of the block's range. */
+  def bucket(target: Long): Long = scale.bucket(target)
 
   /** The first row of a bucket; its last is the one before `start(bucket + 1)`. */
   def start(bucket: Long): Int = Platform.getInt(null, index + (bucket << 2))
@@ -55,50 +42,32 @@ final class RadixIndex(locators: Long, rows: Int, partitions: Int, path: String)
   def release(): Unit = OffHeap.free(memory)
 
   private def locator(row: Int): Long = Platform.getLong(null, locators + (row.toLong << 3))
+}
+
+/**
+ * Buckets of equal width over a range of locators.
+ *
+ * @param stride a partition owns every N-th key group only; this closes the gaps, or N - 1 of N buckets would be empty
+ */
+private[segment] final class Scale(firstLocator: Long, lastLocator: Long, rows: Int, val stride: Int) {
+  private val reciprocal = (Scale.HashRange + stride - 1) / stride
+  private val first = dense(firstLocator)
+  private val range = dense(lastLocator) - first
+  private val shift = math.max(0, 64 - java.lang.Long.numberOfLeadingZeros(range) - Scale.bits(rows))
+
+  val buckets: Int = (range >>> shift).toInt + 1
+
+  def bucket(target: Long): Long = {
+    val distance = dense(target) - first
+    if (distance < 0) -1 else math.min(distance >>> shift, buckets.toLong)
+  }
 
   /** The locator without the gaps between owned key groups; it keeps the order. */
   private def dense(locator: Long): Long =
-    ((((locator >>> 48) * reciprocal) >>> 48) << 48) | (locator & (RadixIndex.HashRange - 1))
-
-  private def sameResidue(n: Int): Boolean = {
-    val residue = (locator(0) >>> 48) % n
-    var group = -1L
-    var row = 0
-    while (row < rows) {
-      val next = locator(row) >>> 48
-      if (next != group) {
-        if (next % n != residue) return false
-        group = next
-      }
-      row += 1
-    }
-    true
-  }
-
-  private def bits(rows: Int): Int = math.max(1, 31 - Integer.numberOfLeadingZeros(math.max(1, rows)))
-
-  private def fill(): Unit = {
-    var bucket = -1L
-    var previous = 0L
-    var row = 0
-    while (row < rows) {
-      val current = locator(row)
-      if (current < previous) throw Failures.damaged(path, "locators go back")
-      previous = current
-      val to = (dense(current) - first) >>> shift
-      while (bucket < to) {
-        bucket += 1
-        Platform.putInt(null, index + (bucket << 2), row)
-      }
-      row += 1
-    }
-    while (bucket < buckets) {
-      bucket += 1
-      Platform.putInt(null, index + (bucket << 2), rows)
-    }
-  }
+    ((((locator >>> 48) * reciprocal) >>> 48) << 48) | (locator & (Scale.HashRange - 1))
 }
 
-object RadixIndex {
+private[segment] object Scale {
   private val HashRange = 1L << 48
+  private def bits(rows: Int): Int = math.max(1, 31 - Integer.numberOfLeadingZeros(math.max(1, rows)))
 }

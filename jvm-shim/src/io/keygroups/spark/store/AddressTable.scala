@@ -13,6 +13,7 @@ final class AddressTable(expectedRows: Int) {
   private val slots = Integer.highestOneBit(math.max(512, math.min(expectedRows, 1 << 26) / 2 * 3)) << 1
   private val memory: ByteBuffer = OffHeap.allocate(slots * 8)
   private val start = OffHeap.address(memory)
+  Platform.setMemory(null, start, slots * 8L, 0.toByte)
   private val mask = slots - 1
   private val limit = (slots * 0.7).toInt
   private var entries = 0
