@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.ipc as ipc
 import pytest
 import xxhash
@@ -19,6 +20,7 @@ from keygroups.segment.block import Block, schema_of
 from keygroups.segment.chunk import HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
 from keygroups.segment.file import Segment, restore_segment, write_checkpoint_form, write_segment
 from keygroups.segment.merge import merge_segments
+from keygroups.segment.rows import SortedRows
 
 Row = tuple[bytes, bytes | None]
 
@@ -105,9 +107,9 @@ def test_a_checkpoint_file_is_restored_or_refused(tmp_path: Path, compression: s
     """Whole files come back; one flipped byte in the data is found, wherever it is."""
     segment = segment_of(tmp_path, {bytes([i] * 8): bytes([i] * 16) for i in range(200)}, 48)
     path = tmp_path / "file.arrow"
-    write_checkpoint_form(path, segment, {b"k": b"v"}, compression)
+    write_checkpoint_form(path, segment.content, {b"k": b"v"}, compression)
     assert ipc.open_file(str(path)).schema.metadata == {b"k": b"v"}
-    restored = restore_segment(tmp_path, path, "name", segment.checksum())
+    restored = restore_segment(tmp_path, path, "name", segment.content.checksum())
     assert rows_of(restored.blocks) == rows_of(segment.blocks)
     whole = path.read_bytes()
     outcomes = [_flipped(path, whole, at, segment) for at in range(0, len(whole), 97)]
@@ -119,7 +121,7 @@ def _flipped(path: Path, whole: bytes, at: int, segment: Segment) -> str:
     """What comes of a file with one changed byte; some bytes are padding."""
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
     try:
-        restored = restore_segment(path.parent, path, "name", segment.checksum())
+        restored = restore_segment(path.parent, path, "name", segment.content.checksum())
     except CheckpointError as error:
         return "refused" if "name" in str(error) else "wrong"
     return "right" if rows_of(restored.blocks) == rows_of(segment.blocks) else "wrong"
@@ -132,3 +134,21 @@ def test_a_local_segment_goes_with_its_last_holder(tmp_path: Path) -> None:
     assert path.exists()
     del segment
     assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        (pa.array([b"a", b"bb", b"ccc"]), pa.array([b"1", None, b"333"])),
+        (pa.array([b"x", b"a", b"bb", b"ccc"]).slice(1), pa.array([b"x", b"1", None, b"333"]).slice(1)),
+        (pa.array([b"a", b"bb", b"ccc"]).take(pa.array([2, 1, 0])), pa.array([b"", b"", b""])),
+        (pa.array([b"aa", b"bb", b"cc"], pa.binary(2)), pa.array([None, b"22", b"33"], pa.binary(2))),
+        (pa.array([b"aa", b"bb", b"cc", b"dd"], pa.binary(2)).slice(1), pa.array([b"1", None, None])),
+    ],
+)
+def test_rows_in_memory_and_in_a_file_have_one_checksum(tmp_path: Path, key: pa.Array, value: pa.Array) -> None:
+    block = Block(np.arange(3, dtype=np.uint64), np.zeros(3, np.int32), key, value)
+    rows = SortedRows(schema_of([block]), [block])
+    assert write_segment(tmp_path, rows.schema, rows.blocks).content.checksum() == rows.checksum()
+    write_checkpoint_form(tmp_path / "c", rows, {}, "zstd")
+    assert len(restore_segment(tmp_path, tmp_path / "c", "c", rows.checksum()).blocks[0]) == 3

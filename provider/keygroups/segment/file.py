@@ -10,13 +10,12 @@ import errno
 import mmap
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 import xxhash
@@ -24,6 +23,10 @@ import xxhash
 from keygroups.errors import CapacityError, CheckpointError
 from keygroups.segment.block import Block, as_type
 from keygroups.segment.layout import BlockLayout, layout_of
+from keygroups.segment.rows import SortedRows, update
+
+ZSTD_LEVEL = -1
+"""500,000 rows of 132 bytes: 105 ms and 36 MB; level 1 takes 130 ms for as much, lz4 93 ms for 50 MB."""
 
 
 @dataclass
@@ -34,23 +37,26 @@ class Segment:
         path: the local file.
         rows: number of rows, tombstones included.
         nbytes: length of the file in bytes.
-        blocks: the blocks in ascending order, over mapped memory.
+        content: the rows, over mapped memory.
         layout: where in the file the columns of each block lie.
-        schema: Arrow schema of the blocks.
         memory: the mapping.
     """
 
     path: Path
     rows: int
     nbytes: int
-    blocks: list[Block]
+    content: SortedRows
     layout: list[BlockLayout]
-    schema: pa.Schema
     memory: mmap.mmap
     _cleanup: weakref.finalize[[bool], Segment] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._cleanup = weakref.finalize(self, self.path.unlink, True)
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        """The blocks of ``content``."""
+        return self.content.blocks
 
     @property
     def id(self) -> str:
@@ -63,13 +69,6 @@ class Segment:
         After a commit the JVM alone reads the rows. Pages of both processes would count, and be counted, twice.
         """
         self.memory.madvise(mmap.MADV_DONTNEED)
-
-    def checksum(self) -> str:
-        """xxh3-128 of all column buffers in file order, in hexadecimal."""
-        digest = xxhash.xxh3_128()
-        for block in self.blocks:
-            _update(digest, block)
-        return digest.hexdigest()
 
 
 def write_segment(folder: Path, schema: pa.Schema, blocks: Iterable[Block]) -> Segment:
@@ -97,32 +96,31 @@ def open_segment(path: Path) -> Segment:
         path=path,
         rows=sum(b.num_rows for b in batches),
         nbytes=buffer.size,
-        blocks=[Block.of(b) for b in batches],
+        content=SortedRows(reader.schema, [Block.of(b) for b in batches]),
         layout=[layout_of(b, buffer.address) for b in batches],
-        schema=reader.schema,
         memory=memory,
     )
 
 
-def write_checkpoint_form(path: Path, segment: Segment, metadata: dict[bytes, bytes], compression: str) -> None:
-    """Write a segment as it goes to the checkpoint.
+def write_checkpoint_form(path: Path, rows: SortedRows, metadata: dict[bytes, bytes], compression: str) -> None:
+    """Write rows as they go to the checkpoint.
 
     Args:
         path: a new local file, to be uploaded.
-        segment: the rows.
+        rows: what to write.
         metadata: goes into the Arrow schema.
-        compression: ``zstd`` (level 1: 40 ns a row of 44 bytes, as lz4, and smaller), ``lz4`` or ``none``.
+        compression: ``zstd``, ``lz4`` or ``none``.
 
     Raises:
         CapacityError: the local disk is full; nothing is left behind.
     """
-    schema = segment.schema.with_metadata(metadata)
+    schema = rows.schema.with_metadata(metadata)
     with (
         _all_or_nothing(path),
         pa.OSFile(str(path), "wb") as sink,
         ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression=_codec(compression))) as writer,
     ):
-        for block in segment.blocks:
+        for block in rows.blocks:
             writer.write_batch(block.record_batch(schema))
 
 
@@ -157,7 +155,7 @@ def _read_ahead(reader: ipc.RecordBatchFileReader, digest: xxhash.xxh3_128, name
                 block = Block.of(batches.pop(0).result())
             if i + 2 < reader.num_record_batches:
                 batches.append(thread.submit(reader.get_batch, i + 2))
-            _update(digest, block)
+            update(digest, block)
             yield block
 
 
@@ -170,15 +168,6 @@ def _reading(name: str) -> Iterator[None]:
         raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
 
 
-def _update(digest: xxhash.xxh3_128, block: Block) -> None:
-    for array in (block.locator, block.h):
-        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-    for column in (block.key, block.value):
-        for buffer in column.buffers():
-            if buffer is not None and buffer.size:
-                digest.update(memoryview(buffer))
-
-
 def _conform(block: Block, schema: pa.Schema) -> Block:
     key, value = schema.field("key").type, schema.field("value").type
     if block.key.type == key and block.value.type == value:
@@ -189,7 +178,7 @@ def _conform(block: Block, schema: pa.Schema) -> Block:
 def _codec(compression: str) -> pa.Codec | None:
     if compression == "none":
         return None
-    return pa.Codec("zstd", compression_level=1) if compression == "zstd" else pa.Codec("lz4")
+    return pa.Codec("zstd", compression_level=ZSTD_LEVEL) if compression == "zstd" else pa.Codec("lz4")
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def _between(block: Block, low: np.uint64 | None, high: np.uint64 | None) -> Blo
     return block.slice(start, stop)
 
 
-def _split_points(runs: Sequence[list[Block]], block_bytes: int) -> list[np.uint64]:
+def _split_points(runs: Sequence[Sequence[Block]], block_bytes: int) -> list[np.uint64]:
     """Locators that cut the input into ranges of about ``block_bytes``, by a sample of each block."""
     blocks = [b for run in runs for b in run]
     parts = max(1, round(sum(b.nbytes for b in blocks) / block_bytes))

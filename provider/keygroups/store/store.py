@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from keygroups.checkpoint.names import FileName, new_name
 from keygroups.errors import RetryError
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment, write_checkpoint_form
+from keygroups.segment.rows import SortedRows
 from keygroups.settings import Settings
 from keygroups.store.cleanup import Cleanup
 from keygroups.store.compaction import Compaction
@@ -24,6 +26,8 @@ from keygroups.store.fetched import Fetched
 from keygroups.store.key_groups import default_max_parallelism
 from keygroups.store.load import Loader
 from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
+
+_WRITERS = ThreadPoolExecutor(thread_name_prefix="keygroups-writer")
 
 VERSIONS_IN_MEMORY = 2
 """The latest, and the one before it for a retried batch; older ones would keep compacted segments on the disk."""
@@ -81,7 +85,7 @@ class Store:
 
     def apply(self, session: str, chunk: Chunk) -> Segment:
         """Take a full chunk of a session that goes on; it becomes the newest of the session's segments."""
-        segment = self._flush(chunk)
+        segment = self._backend.keep(self._sorted(chunk))
         with self._lock:
             self._sessions.setdefault(session, []).insert(0, segment)
         return segment
@@ -100,10 +104,14 @@ class Store:
             applied = self._sessions.pop(session, [])
         if parent is None:
             raise RetryError(f"version {base.version} is no longer in memory", path=self.spec.store)
-        segments = [self._flush(chunk), *applied]
-        change = segments[0] if len(segments) == 1 else self._backend.merge(segments, bottom=False)
+        rows = self._sorted(chunk)
         name = new_name("version", base.version + 1)
-        ref, upload = self._publish(name, change, num_keys, parent)
+        if applied:
+            change = self._backend.merge([self._backend.keep(rows), *applied], bottom=False)
+            ref, upload = self._publish(name, change.content, num_keys, parent)
+            change.rest()
+        else:
+            change, ref, upload = self._keep_and_publish(name, rows, num_keys, parent)
         plan = self._backend.advance(parent.plan, Run(change, (ref,)), num_keys)
         version = Version(VersionKey(name.version, name.id), ref, num_keys, parent.max_parallelism, plan)
         self._cleanup.learn(str(name), durable_files(parent.plan))
@@ -138,7 +146,8 @@ class Store:
                 return None
             run, covered = merged
             name = new_name("segment", max(ref.name.version for ref in run.files))
-            ref, upload = self._publish(name, run.segment, run.segment.rows, version)
+            ref, upload = self._publish(name, run.segment.content, run.segment.rows, version)
+            run.segment.rest()
             self._compaction.pending[str(name)] = (run, ref)
             with self._lock:
                 for key, old in self._versions.items():
@@ -171,22 +180,37 @@ class Store:
             self._sessions.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _flush(self, chunk: Chunk) -> Segment:
+    def _sorted(self, chunk: Chunk) -> SortedRows:
         try:
-            return self._backend.flush(chunk)
+            return self._backend.sort(chunk)
         finally:
             if chunk.rows:
                 Path(chunk.path).unlink(missing_ok=True)
 
-    def _publish(self, name: FileName, segment: Segment, num_keys: int, base: Version) -> tuple[FileRef, Upload]:
-        """Write the checkpoint form of a segment."""
+    def _keep_and_publish(
+        self, name: FileName, rows: SortedRows, num_keys: int, base: Version
+    ) -> tuple[Segment, FileRef, Upload]:
+        """Write both forms of the same rows side by side: one waits for the disk while the other compresses."""
+        keeping = _WRITERS.submit(self._backend.keep, rows)
+        try:
+            ref, upload = self._publish(name, rows, num_keys, base)
+        finally:
+            wait([keeping])
+        try:
+            return keeping.result(), ref, upload
+        except BaseException:
+            Path(upload.path).unlink(missing_ok=True)
+            raise
+
+    def _publish(self, name: FileName, rows: SortedRows, num_keys: int, base: Version) -> tuple[FileRef, Upload]:
+        """Write the checkpoint form of rows."""
         version_file = name.kind == "version"
         manifest = Manifest(
             kind=name.kind,
             store=self.spec.store,
             version=name.version,
-            rows=segment.rows,
-            checksum=segment.checksum(),
+            rows=len(rows),
+            checksum=rows.checksum(),
             max_parallelism=base.max_parallelism,
             partitions=self.spec.partitions,
             families=self.spec.families,
@@ -196,9 +220,8 @@ class Store:
             written_by=f"keygroups {__version__}",
         )
         path = self._folder / str(name)
-        write_checkpoint_form(path, segment, manifest.metadata(), self._settings.compression)
-        segment.rest()
-        ref = FileRef(f"{self.spec.store}/{name}", segment.rows, path.stat().st_size, manifest.checksum)
+        write_checkpoint_form(path, rows, manifest.metadata(), self._settings.compression)
+        ref = FileRef(f"{self.spec.store}/{name}", len(rows), path.stat().st_size, manifest.checksum)
         return ref, Upload(str(path), str(name))
 
     def _new_max_parallelism(self) -> int:

@@ -10,6 +10,7 @@ from keygroups.backend.base.run import Plan, Run
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
+from keygroups.segment.rows import SortedRows
 
 
 class Backend(ABC):
@@ -20,8 +21,12 @@ class Backend(ABC):
     """
 
     @abstractmethod
-    def flush(self, chunk: Chunk) -> Segment:
-        """Turn a chunk of a session's writes into a sorted segment. Raises CapacityError."""
+    def sort(self, chunk: Chunk) -> SortedRows:
+        """Sort a chunk of a session's writes."""
+
+    @abstractmethod
+    def keep(self, rows: SortedRows) -> Segment:
+        """Take rows into the working state. Raises CapacityError."""
 
     @abstractmethod
     def merge(self, segments: Sequence[Segment], *, bottom: bool) -> Segment:

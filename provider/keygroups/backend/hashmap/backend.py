@@ -12,6 +12,7 @@ from keygroups.segment.block import schema_of
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, restore_segment, write_segment
 from keygroups.segment.merge import merge_segments
+from keygroups.segment.rows import SortedRows
 from keygroups.settings import Settings
 
 
@@ -27,10 +28,14 @@ class HashMapBackend(Backend):
         self._folder = folder
         self._settings = settings
 
-    def flush(self, chunk: Chunk) -> Segment:
-        """See ``Backend.flush``."""
+    def sort(self, chunk: Chunk) -> SortedRows:
+        """See ``Backend.sort``."""
         block = read_chunk(chunk)
-        return write_segment(self._folder, schema_of([block]), [block])
+        return SortedRows(schema_of([block]), [block])
+
+    def keep(self, rows: SortedRows) -> Segment:
+        """See ``Backend.keep``."""
+        return write_segment(self._folder, rows.schema, rows.blocks)
 
     def merge(self, segments: Sequence[Segment], *, bottom: bool) -> Segment:
         """See ``Backend.merge``."""

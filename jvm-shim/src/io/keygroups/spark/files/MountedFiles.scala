@@ -1,6 +1,6 @@
 package io.keygroups.spark.files
 
-import java.nio.file.{Files, NoSuchFileException, Path => LocalPath, Paths, StandardCopyOption}
+import java.nio.file.{AtomicMoveNotSupportedException, Files, NoSuchFileException, Path => LocalPath, Paths, StandardCopyOption}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -31,8 +31,15 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
   }
 
   override protected def put(source: LocalPath, name: String): Unit = {
-    val temporary = root.resolve(s".$name.${UUID.randomUUID()}.tmp")
     createFolder()
+    try Files.move(source, root.resolve(name), StandardCopyOption.ATOMIC_MOVE)
+    catch { case _: AtomicMoveNotSupportedException => copy(source, name) }
+    ()
+  }
+
+  /** From another disk. */
+  private def copy(source: LocalPath, name: String): Unit = {
+    val temporary = root.resolve(s".$name.${UUID.randomUUID()}.tmp")
     try {
       Files.copy(source, temporary)
       Files.move(temporary, root.resolve(name), StandardCopyOption.ATOMIC_MOVE)

@@ -1,0 +1,62 @@
+"""The rows of a segment, on their way to a file or in one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from keygroups.segment.block import Block
+
+
+@dataclass(frozen=True)
+class SortedRows:
+    """The rows of a segment, wherever they lie.
+
+    Attributes:
+        schema: Arrow schema of the blocks.
+        blocks: in ascending order and without overlap.
+    """
+
+    schema: pa.Schema
+    blocks: Sequence[Block]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.blocks))
+
+    def checksum(self) -> str:
+        """xxh3-128 of all column buffers in file order, in hexadecimal."""
+        digest = xxhash.xxh3_128()
+        for block in self.blocks:
+            update(digest, block)
+        return digest.hexdigest()
+
+
+def update(digest: xxhash.xxh3_128, block: Block) -> None:
+    """Add the column buffers of a block to a checksum."""
+    for array in (block.locator, block.h):
+        digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    for column in (block.key, block.value):
+        for buffer in _written(column):
+            digest.update(buffer)
+
+
+def _written(column: pa.Array) -> Iterator[memoryview]:
+    """What an Arrow file holds of a column: memory may hold more, such as a mask without a null, or spare room."""
+    n = len(column)
+    if n == 0:
+        return
+    whole = pa.concat_arrays([column]) if column.offset else column
+    validity, *offsets, data = whole.buffers()
+    if whole.null_count:
+        yield memoryview(validity)[: (n + 7) // 8]
+    if not offsets:
+        yield memoryview(data)[: n * whole.type.byte_width]
+        return
+    ends = np.frombuffer(offsets[0], np.int32, n + 1)
+    yield (ends - ends[0]).view(np.uint8).data
+    if ends[-1] > ends[0]:
+        yield memoryview(data)[ends[0] : ends[-1]]
