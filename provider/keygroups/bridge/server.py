@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -47,6 +48,8 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stores: dict[int, Store] = {}
+        # Threads of their own: a thread that has yielded once can't take it back, and py4j's serve commits too.
+        self._background = ThreadPoolExecutor(2, "keygroups-background", initializer=_yield_processor)
         self._ids = count(1)
         self._handlers: dict[str, tuple[type[m.Message], Handler]] = {
             "open": (m.Open, self._open),
@@ -116,8 +119,8 @@ class Server:
         return m.Committed(version=m.version_view(version), upload=upload, compact=compact, sort_millis=millis)
 
     def _compact(self, request: m.Compact) -> dict[str, Any] | None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
-        done = self._store(request.store).compact(thorough=request.thorough)
+        store = self._store(request.store)
+        done = self._background.submit(store.compact, thorough=request.thorough).result()
         if done is not None:
             release_unused()
         return None if done is None else {"version": m.version_view(done[0]), "upload": done[1]}
@@ -136,6 +139,10 @@ class Server:
         if store is None:
             raise RetryError(f"store {number} is not open in this process")
         return store
+
+
+def _yield_processor() -> None:
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), BACKGROUND_NICENESS)
 
 
 def _unexpected(method: str, error: Exception) -> m.Failure:

@@ -5,7 +5,7 @@ import java.util.UUID
 import java.util.concurrent.Future
 
 import io.keygroups.spark.Failures
-import io.keygroups.spark.memory.Bytes
+import io.keygroups.spark.memory.{Bytes, Reaper}
 import io.keygroups.spark.segment.{Block, MappedSegment}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
@@ -121,10 +121,11 @@ final class Session(host: SessionHost, private var base: LoadedVersion, readOnly
 
   def isOpen: Boolean = !closed
 
+  /** Let go of everything; of memory a while later, since another thread of the task may still be in the middle of a call. */
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
-      releaseWrites()
+      if (active != null) Reaper.later(releaseWrites())
       base.release()
     }
   }
