@@ -29,7 +29,7 @@ def write_input(folder: Path, keys: int, rows: int, batches: int) -> None:
         rows: Rows of a batch.
         batches: Number of batches.
     """
-    if (folder / "complete").exists():
+    if (folder / "_complete").exists():
         return
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(42)
@@ -38,7 +38,7 @@ def write_input(folder: Path, keys: int, rows: int, batches: int) -> None:
         for part, chunk in enumerate(np.array_split(numbers, _FILES_PER_BATCH)):
             table = pa.table({"key": chunk * 1_000_003, "amount": random.integers(0, 1000, len(chunk))})
             pq.write_table(table, folder / f"{batch:04}-{part}.parquet")
-    (folder / "complete").touch()
+    (folder / "_complete").touch()
 
 
 def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
@@ -61,9 +61,8 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
     progress = [p for p in query.recentProgress if p["numInputRows"]]
     columns = _columns(progress)
     if columns["state_rows"] != [job.keys] * job.rounds:
-        raise RuntimeError(
-            f"expected {job.keys} keys after each of {job.rounds} batches, found {columns['state_rows']}"
-        )
+        found = list(zip(columns["rows"], columns["state_rows"], strict=True))
+        raise RuntimeError(f"expected {job.keys} keys after each of {job.rounds} batches, found (rows, keys) {found}")
     return {**columns, "peak": memory.bytes, "state_bytes": folder_bytes(checkpoint / "state")}
 
 

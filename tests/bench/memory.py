@@ -17,7 +17,9 @@ JVM_FLAGS: Final = "-XX:MinHeapFreeRatio=5 -XX:MaxHeapFreeRatio=10"
 
 _STEADY_BYTES: Final = 1 << 20
 _PAUSE_SECONDS: Final = 0.5
-_MOST_WEIGHINGS: Final = 40
+_STEADY_WEIGHINGS: Final = 14
+"""Seven seconds: ours frees the memory of a big batch five seconds after its end."""
+_MOST_WEIGHINGS: Final = 80
 
 
 def measure_memory(spark: SparkSession, job: Job) -> dict[str, Any]:
@@ -54,9 +56,14 @@ def _weigh(spark: SparkSession) -> dict[str, int]:
 
 
 def _settled(root: int) -> tuple[int, int]:
-    """Weigh until two weighings agree: G1 returns what a collection freed bit by bit, from a thread of its own."""
-    pause, weights = Event(), [(0, 0), proportional_bytes(root)]
-    while abs(sum(weights[-1]) - sum(weights[-2])) > _STEADY_BYTES and len(weights) < _MOST_WEIGHINGS:
+    """Weigh until the weight stays: G1 returns what a collection freed bit by bit, from a thread of its own."""
+    pause, weights = Event(), [proportional_bytes(root)]
+    while not _steady(weights) and len(weights) < _MOST_WEIGHINGS:
         pause.wait(_PAUSE_SECONDS)
         weights.append(proportional_bytes(root))
     return weights[-1]
+
+
+def _steady(weights: list[tuple[int, int]]) -> bool:
+    sums = [sum(weight) for weight in weights[-_STEADY_WEIGHINGS:]]
+    return len(sums) == _STEADY_WEIGHINGS and max(sums) - min(sums) <= _STEADY_BYTES
