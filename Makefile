@@ -15,7 +15,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar demo test test-all bench lint format docs wheel clean
+.PHONY: help setup jar demo test test-all bench conformance lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ test-all: setup ## Run all tests, the slow ones too (ARGS=... goes to pytest)
 
 bench: setup ## Measure Spark's providers and this one in one run
 	$(BIN)/python tests/bench/run.py $(ARGS)
+
+conformance: $(INSTALLED) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME")
+	$(BIN)/python tests/conformance/conformance.py $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers
 	$(BIN)/ruff format --check .

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from pyspark import __version__
 from pyspark.sql import SparkSession
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -51,8 +52,9 @@ PROVIDERS: Final = {
 
 
 def our_jars() -> list[Path]:
-    """Find the jar of the shim; empty when it has not been built."""
-    return sorted((REPOSITORY / "provider" / "keygroups" / "jars").glob("keygroups-spark*.jar"))
+    """Find the jar of the shim for the installed pyspark; empty when it has not been built."""
+    minor = ".".join(__version__.split(".")[:2])
+    return sorted((REPOSITORY / "provider" / "keygroups" / "jars").glob(f"keygroups-spark{minor}_*.jar"))
 
 
 def child_environment(python: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ def test_a_wrong_column_of_a_file_is_noticed() -> None:
     group = np.uint64(5 << 48)
     right = StateFile(
         path=Path("v1.arrow"),
-        manifest={"max_parallelism": 6, "families": [{"prefix_columns": 0}]},
+        manifest={"max_parallelism": 6, "catalog": {"families": [{"encoder": "NoPrefix"}]}},
         locator=np.sort(group | bits),
         h=np.array([-1, 11], dtype=np.int32),
         keys=[keys[row] for row in np.argsort(bits)],

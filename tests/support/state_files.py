@@ -56,7 +56,7 @@ class StateFile:
             "the locator ends in xxh64 of the key": bits == self._key_bits(),
             "rows are in order of (locator, key)": np.array(self._in_order()),
         }
-        if any(family["prefix_columns"] for family in self.manifest["families"]):
+        if any("NoPrefix" not in family["encoder"] for family in self.manifest["catalog"]["families"]):
             del rules["the locator ends in xxh64 of the key"]  # it is the hash of the scan prefix
         return [rule for rule, holds in rules.items() if not holds.all()]
 

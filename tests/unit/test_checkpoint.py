@@ -7,13 +7,13 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from keygroups.checkpoint.manifest import Family, FileRef, Manifest, decode
+from keygroups.checkpoint.manifest import Catalog, Family, FileRef, Manifest, decode
 from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, temporary_version
 from keygroups.checkpoint.recovery import files_of_version
 from keygroups.checkpoint.retention import deletable, oldest_retained, retained_versions
 from keygroups.errors import CheckpointError, InternalError, VersionError
 
-FAMILY = Family("default", "{}", "{}")
+FAMILY = Family(0, "default", "{}", "{}", "{}")
 
 
 def name(version: int, kind: Kind = "version", digit: str = "0") -> str:
@@ -30,7 +30,7 @@ def manifest(version: int, segments: tuple[FileRef, ...] = (), parent: str = "")
     """A valid manifest."""
     return Manifest(
         kind="version", store="0", version=version, rows=10, checksum="c", max_parallelism=28800, partitions=2,
-        families=(FAMILY,), num_keys=10, parent=parent, segments=segments,
+        catalog=Catalog((FAMILY,), 1), parent=parent, segments=segments,
     )  # fmt: skip
 
 
@@ -70,13 +70,15 @@ def test_a_manifest_round_trips() -> None:
     [
         ({"max_parallelism": 0}, "key groups"),
         ({"max_parallelism": 32769}, "key groups"),
-        ({"num_keys": -1}, "negative"),
+        ({"catalog": Catalog((msgspec.structs.replace(FAMILY, keys=-1),), 1)}, "negative"),
+        ({"catalog": Catalog((FAMILY,), 0)}, "numbered"),
+        ({"catalog": Catalog((FAMILY, FAMILY), 1)}, "numbered"),
         ({"segments": (ref(6),)}, "newer"),
         ({"segments": (ref(3), ref(4))}, "newest first"),
         ({"segments": (ref(3), ref(3))}, "twice"),
         ({"segments": (FileRef(f"../{name(1)}", 1, 1, "c"),)}, "leaves"),
         ({"kind": "segment", "segments": (ref(3),)}, "alone"),
-        ({"families": ()}, "column family"),
+        ({"catalog": Catalog()}, "column family"),
     ],
 )
 def test_a_wrong_manifest_is_never_written(changes: dict[str, object], rule: str) -> None:

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keygroups.errors import CheckpointError, InternalError
-from keygroups.segment.block import Block, schema_of
-from keygroups.segment.chunk import HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
+from keygroups.segment.block import Block, has_appends, schema_of
+from keygroups.segment.chunk import APPENDED, HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
 from keygroups.segment.file import Segment, restore_segment, write_checkpoint_form, write_segment
 from keygroups.segment.merge import merge_segments
 from keygroups.segment.rows import SortedRows
@@ -45,7 +45,7 @@ def write_chunk(folder: Path, rows: Sequence[Row], bits: int, flags: Sequence[in
     keys, values = b"".join(key for key, _ in rows), b"".join(value or b"" for _, value in rows)
     path = folder / "rows.chunk"
     path.write_bytes(header.tobytes() + keys + values)
-    return Chunk(str(path), len(rows), len(keys), len(values))
+    return Chunk(0, str(path), len(rows), len(keys), len(values))
 
 
 def rows_of(blocks: Sequence[Block]) -> list[Row]:
@@ -92,7 +92,7 @@ def test_a_merge_keeps_the_newest_row(
     with TemporaryDirectory() as name:
         folder = Path(name)
         segments = [segment_of(folder, rows, bits) for rows in batches]
-        merged = merge_segments(folder, segments, bottom=bottom, block_bytes=block_bytes)
+        merged = merge_segments(folder, segments, {0}, bottom=bottom, block_bytes=block_bytes)
         newest: dict[bytes, bytes | None] = {}
         for rows in reversed(batches):
             newest |= rows
@@ -152,3 +152,47 @@ def test_rows_in_memory_and_in_a_file_have_one_checksum(tmp_path: Path, key: pa.
     assert write_segment(tmp_path, rows.schema, rows.blocks).content.checksum() == rows.checksum()
     write_checkpoint_form(tmp_path / "c", rows, {}, "zstd")
     assert len(restore_segment(tmp_path, tmp_path / "c", "c", rows.checksum()).blocks[0]) == 3
+
+
+LISTS = st.lists(
+    st.tuples(st.sampled_from([b"k1", b"k2", b"key3"]), st.sampled_from(["put", "append", "remove"]), VALUES),
+    max_size=12,
+)
+
+
+@given(batches=st.lists(LISTS, min_size=1, max_size=4), bits=st.sampled_from([0, 2, 40]))
+@settings(deadline=None)
+def test_appended_values_follow_those_of_older_rows(
+    batches: list[list[tuple[bytes, str, bytes | None]]], bits: int
+) -> None:
+    """Against lists in a dict; what is merged above the bottom is merged with the rest later."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        model: dict[bytes, bytes] = {}
+        segments = [_appends(folder, batch, bits, model) for batch in batches]
+        merged = [merge_segments(folder, segments[:0:-1], {0}, bottom=False, block_bytes=64), segments[0]]
+        whole = merge_segments(folder, merged if len(segments) > 1 else segments, {0}, bottom=True, block_bytes=64)
+        assert dict(rows_of(whole.blocks)) == model
+        assert not any(map(has_appends, whole.blocks))
+
+
+def _appends(
+    folder: Path, batch: list[tuple[bytes, str, bytes | None]], bits: int, model: dict[bytes, bytes]
+) -> Segment:
+    """A batch as the JVM's write buffer leaves it, and what it does to the model."""
+    rows: list[Row] = []
+    flags: list[int] = []
+    for key, what, value in batch:
+        older = [i for i, (k, _) in enumerate(rows) if k == key and not flags[i] & SUPERSEDED]
+        exists = key in model
+        model[key] = (model.get(key, b"") if what == "append" else b"") + (value or b"")
+        appends = what == "append" and exists
+        if not appends:
+            for i in older:
+                flags[i] |= SUPERSEDED
+        rows.append((key, None if what == "remove" else value or b""))
+        flags.append(APPENDED if appends else 0)
+        if what == "remove":
+            del model[key]
+    block = read_chunk(write_chunk(folder, rows, bits, flags))
+    return write_segment(folder, schema_of([block]), [block])

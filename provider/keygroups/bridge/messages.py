@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from keygroups.checkpoint.manifest import Catalog
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.layout import BlockLayout
@@ -32,21 +33,21 @@ class Load(Message, frozen=True):
 
 
 class Apply(Message, frozen=True):
-    """Hand over a full chunk of a session that goes on."""
+    """Hand over full chunks of a session that goes on."""
 
     store: int
     session: str
-    chunk: Chunk
+    chunks: list[Chunk]
 
 
 class Commit(Message, frozen=True):
-    """Hand over the last chunk of a session and make the next version."""
+    """Hand over the last chunks of a session and make the next version."""
 
     store: int
     session: str
     base: VersionKey
-    chunk: Chunk
-    num_keys: int
+    chunks: list[Chunk]
+    catalog: Catalog
 
 
 class Abort(Message, frozen=True):
@@ -107,7 +108,7 @@ class VersionView(Message, frozen=True):
     """A version, as the JVM sees it: segments newest first."""
 
     key: VersionKey
-    num_keys: int
+    catalog: Catalog
     max_parallelism: int
     segments: list[SegmentView]
 
@@ -147,7 +148,7 @@ def version_view(version: Version) -> VersionView:
     """The version as the JVM sees it."""
     return VersionView(
         key=version.key,
-        num_keys=version.num_keys,
+        catalog=version.catalog,
         max_parallelism=version.max_parallelism,
         segments=[segment_view(run.segment) for run in version.plan],
     )

@@ -101,20 +101,20 @@ class Server:
 
     def _load(self, request: m.Load) -> m.VersionView:
         version = self._store(request.store).load(request.key, request.listing, request.missing)
-        if version.num_keys >= BIG_ROWS:
+        if version.catalog.num_keys >= BIG_ROWS:
             release_unused()
         return m.version_view(version)
 
     def _apply(self, request: m.Apply) -> m.SegmentView:
-        return m.segment_view(self._store(request.store).apply(request.session, request.chunk))
+        return m.segment_view(self._store(request.store).apply(request.session, request.chunks))
 
     def _commit(self, request: m.Commit) -> m.Committed:
         store = self._store(request.store)
         start = time.perf_counter()
-        version, upload = store.commit(request.session, request.base, request.chunk, request.num_keys)
+        version, upload = store.commit(request.session, request.base, request.chunks, request.catalog)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
-        if request.chunk.rows >= BIG_ROWS:
+        if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:
             release_unused()
         return m.Committed(version=m.version_view(version), upload=upload, compact=compact, sort_millis=millis)
 

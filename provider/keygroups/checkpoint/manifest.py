@@ -24,19 +24,49 @@ _CHECKSUM = b"keygroups.manifest.checksum"
 
 
 class Family(msgspec.Struct, frozen=True):
-    """A column family and the rows of the file that are its own.
+    """A column family.
 
     Attributes:
+        id: its number in segments; no other family of the store ever has it.
         name: as Spark calls it.
         key_schema: Spark's JSON of the key's schema.
         value_schema: the same of the value.
-        prefix_columns: leading key columns that the locator hashes; 0 if it hashes the whole key.
+        encoder: Spark's KeyStateEncoderSpec as JSON; it says how keys are sorted.
+        lists: a key has any number of values.
+        internal: Spark keeps its own books in it.
+        keys: keys that it holds.
     """
 
+    id: int
     name: str
     key_schema: str
     value_schema: str
-    prefix_columns: int = 0
+    encoder: str
+    lists: bool = False
+    internal: bool = False
+    keys: int = 0
+
+
+class Catalog(msgspec.Struct, frozen=True):
+    """The column families of a version.
+
+    Attributes:
+        families: in the order of their numbers.
+        next_family: the number of the next one that is created.
+    """
+
+    families: tuple[Family, ...] = ()
+    next_family: int = 0
+
+    @property
+    def num_keys(self) -> int:
+        """Keys in all families."""
+        return sum(family.keys for family in self.families)
+
+    @property
+    def ids(self) -> frozenset[int]:
+        """Numbers of the families that exist."""
+        return frozenset(family.id for family in self.families)
 
 
 class FileRef(msgspec.Struct, frozen=True):
@@ -75,8 +105,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         checksum: xxh3-128 of the column buffers of this file, uncompressed.
         max_parallelism: number of key groups, G.
         partitions: number of state partitions, N; 0 if unknown.
-        families: column families in the order of their rows.
-        num_keys: keys that the version holds; of a segment, its rows.
+        catalog: column families, and the keys of each in the version.
         parent: the version file this one was built on; empty for the first.
         segments: the files below this one, newest first.
         written_by: name and version of the program.
@@ -90,8 +119,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     checksum: str
     max_parallelism: int
     partitions: int
-    families: tuple[Family, ...]
-    num_keys: int
+    catalog: Catalog
     parent: str = ""
     segments: tuple[FileRef, ...] = ()
     written_by: str = ""
@@ -110,17 +138,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def broken_invariants(manifest: Manifest) -> list[str]:
     """The rules a manifest breaks, in words."""
+    keys = [family.keys for family in manifest.catalog.families]
+    ids = [family.id for family in manifest.catalog.families]
     versions = [ref.name.version for ref in manifest.segments]
     paths = [ref.path for ref in manifest.segments]
     rules = {
         "the number of key groups lies in 1..32768": 1 <= manifest.max_parallelism <= MAX_PARALLELISM,
-        "counts are not negative": min(manifest.rows, manifest.num_keys, manifest.partitions, manifest.version) >= 0,
+        "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *keys) >= 0,
         "no segment is newer than the version": all(v <= manifest.version for v in versions),
         "segments are listed newest first": versions == sorted(versions, reverse=True),
         "no segment is listed twice": len(set(paths)) == len(paths),
         "no path leaves the operator's folder": not any(".." in p.split("/") or p.startswith("/") for p in paths),
         "a compacted segment stands alone": manifest.kind == "version" or not manifest.segments,
-        "there is a column family": len(manifest.families) > 0,
+        "there is a column family": len(ids) > 0,
+        "column families are numbered": ids == sorted(set(ids)) and max(ids, default=0) < manifest.catalog.next_family,
     }
     return [rule for rule, holds in rules.items() if not holds]
 

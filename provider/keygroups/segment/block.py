@@ -29,12 +29,16 @@ class Block:
         h: int32[n], Spark's Murmur3 (seed 42) of the partitioning columns; the key group is ``pmod(h, G)``.
         key: binary or fixed_size_binary[n], UnsafeRow bytes.
         value: binary or fixed_size_binary[n], UnsafeRow bytes; null is a tombstone.
+        family: number of the column family that all rows belong to.
+        appended: bool[n], where the values of a key come after those of an older row; None if nowhere.
     """
 
     locator: Locators
     h: Hashes
     key: pa.Array
     value: pa.Array
+    family: int = 0
+    appended: pa.BooleanArray | None = None
 
     def __len__(self) -> int:
         return len(self.locator)
@@ -48,37 +52,77 @@ class Block:
         """Rows ``start`` to ``stop`` (exclusive), without a copy."""
         length = stop - start
         return Block(
-            self.locator[start:stop], self.h[start:stop], self.key.slice(start, length), self.value.slice(start, length)
+            self.locator[start:stop],
+            self.h[start:stop],
+            self.key.slice(start, length),
+            self.value.slice(start, length),
+            self.family,
+            None if self.appended is None else self.appended.slice(start, length),
         )
 
     def take(self, rows: npt.NDArray[np.int64]) -> Block:
         """The given rows, in the given order."""
         indices = arrow(rows)
-        return Block(self.locator[rows], self.h[rows], self.key.take(indices), self.value.take(indices))
+        return Block(
+            self.locator[rows],
+            self.h[rows],
+            self.key.take(indices),
+            self.value.take(indices),
+            self.family,
+            None if self.appended is None else self.appended.take(indices),
+        )
 
     def record_batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """This block as an Arrow record batch of ``schema`` (see ``block_schema``)."""
         columns = [arrow(self.locator), arrow(self.h), self.key, self.value]
+        if "family" in schema.names:
+            columns.append(arrow(np.full(len(self), self.family, np.uint16)))
+        if "appended" in schema.names:
+            columns.append(_no_appends(len(self)) if self.appended is None else self.appended)
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     @staticmethod
     def of(batch: pa.RecordBatch) -> Block:
-        """A block over the columns of a record batch, without a copy."""
+        """A block over the columns of a record batch, without a copy. Raises ValueError if it mixes families."""
+        names = batch.schema.names
+        families = np.unique(numpy(batch.column("family"))) if "family" in names else [0]
+        if len(families) > 1:
+            raise ValueError(f"a record batch holds rows of {len(families)} column families")
         return Block(
-            numpy(batch.column("locator")), numpy(batch.column("h")), batch.column("key"), batch.column("value")
+            numpy(batch.column("locator")),
+            numpy(batch.column("h")),
+            batch.column("key"),
+            batch.column("value"),
+            int(families[0]) if len(families) else 0,
+            batch.column("appended") if "appended" in names else None,
         )
 
 
-def block_schema(key: pa.DataType, value: pa.DataType) -> pa.Schema:
-    """Arrow schema of a segment whose keys and values have these binary types."""
-    return pa.schema(
-        [
-            pa.field("locator", pa.uint64(), nullable=False),
-            pa.field("h", pa.int32(), nullable=False),
-            pa.field("key", key, nullable=False),
-            pa.field("value", value),
-        ]
-    )
+def block_schema(key: pa.DataType, value: pa.DataType, *, families: bool = False, appended: bool = False) -> pa.Schema:
+    """Arrow schema of a segment whose keys and values have these binary types.
+
+    Args:
+        key: type of the keys.
+        value: type of the values.
+        families: whether there are rows of other families than number 0.
+        appended: whether there are rows that come after older ones of their key.
+    """
+    fields = [
+        pa.field("locator", pa.uint64(), nullable=False),
+        pa.field("h", pa.int32(), nullable=False),
+        pa.field("key", key, nullable=False),
+        pa.field("value", value),
+    ]
+    if families:
+        fields.append(pa.field("family", pa.uint16(), nullable=False))
+    if appended:
+        fields.append(pa.field("appended", pa.bool_(), nullable=False))
+    return pa.schema(fields)
+
+
+def has_appends(block: Block) -> bool:
+    """Whether any row of the block comes after an older one of its key."""
+    return block.appended is not None and bool(block.appended.true_count)
 
 
 def empty_block() -> Block:
@@ -87,12 +131,17 @@ def empty_block() -> Block:
 
 
 def concat(blocks: list[Block]) -> Block:
-    """All rows of ``blocks`` one after another; columns of different widths become plain binary."""
+    """All rows of ``blocks``, of one family, one after another; columns of different widths become plain binary."""
+    appended = None
+    if any(b.appended is not None for b in blocks):
+        appended = pa.concat_arrays([_no_appends(len(b)) if b.appended is None else b.appended for b in blocks])
     return Block(
         np.concatenate([b.locator for b in blocks]),
         np.concatenate([b.h for b in blocks]),
         _concat_binary([b.key for b in blocks]),
         _concat_binary([b.value for b in blocks]),
+        blocks[0].family,
+        appended,
     )
 
 
@@ -112,7 +161,17 @@ def as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def schema_of(blocks: Iterable[Block]) -> pa.Schema:
     """Arrow schema that rows of all these blocks fit."""
     blocks = list(blocks)
-    return block_schema(common_type(b.key for b in blocks), common_type(b.value for b in blocks))
+    return block_schema(
+        common_type(b.key for b in blocks),
+        common_type(b.value for b in blocks),
+        families=any(b.family for b in blocks),
+        appended=any(b.appended is not None for b in blocks),
+    )
+
+
+def _no_appends(length: int) -> pa.BooleanArray:
+    bits = pa.py_buffer(bytes((length + 7) // 8))
+    return pa.Array.from_buffers(pa.bool_(), length, [None, bits])
 
 
 def _concat_binary(arrays: list[pa.Array]) -> pa.Array:

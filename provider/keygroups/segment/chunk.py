@@ -17,7 +17,8 @@ import pyarrow as pa
 from keygroups.errors import InternalError
 from keygroups.segment.arrays import arrow, mask
 from keygroups.segment.block import Block, empty_block
-from keygroups.segment.sort import Rows, sort_rows
+from keygroups.segment.fold import fold
+from keygroups.segment.sort import Mask, Rows, sort_rows
 
 HEADER = np.dtype(
     {
@@ -27,17 +28,20 @@ HEADER = np.dtype(
         "itemsize": 24,
     }
 )
-# The low three bits of ``flags``; above them the JVM keeps the row's number.
+# The low four bits of ``flags``; above them the JVM keeps the row's number.
 SUPERSEDED = 1
 """A later row of the same chunk holds the key."""
 NEW = 2
 """The key is in none of the segments below: its tombstone need not be written."""
 TOMBSTONE = 4
+APPENDED = 8
+"""The values come after those of an older row, in the same chunk or below."""
 
 
 class Chunk(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a chunk lies and how long its three parts are."""
+    """Where a chunk lies and how long its three parts are; all its rows are of one column family."""
 
+    family: int
     path: str
     rows: int
     key_bytes: int
@@ -72,11 +76,31 @@ def _sorted_block(chunk: Chunk, memory: pa.Buffer) -> Block:
     keys_at = chunk.rows * HEADER.itemsize
     key = _column(memory.slice(keys_at, chunk.key_bytes), header["key_bytes"], None)
     value = _column(memory.slice(keys_at + chunk.key_bytes, chunk.value_bytes), header["value_bytes"], tombstone)
+    appended = (flags & APPENDED) != 0
+    if appended.any():
+        return _folded(chunk, header, rows[::-1], key, value, appended)
     locator = np.ascontiguousarray(header["locator"])[rows]
     order, _ = sort_rows(locator, key.take(arrow(rows)) if len(rows) < chunk.rows else key, runs=False)
     rows = rows[order]
     indices = arrow(rows)
-    return Block(locator[order], header["h"][rows], key.take(indices), _narrow(value.take(indices)))
+    return Block(locator[order], header["h"][rows], key.take(indices), _narrow(value.take(indices)), chunk.family)
+
+
+def _folded(
+    chunk: Chunk, header: npt.NDArray[np.void], rows: Rows, key: pa.Array, value: pa.Array, appended: Mask
+) -> Block:
+    """Rows of which a key may have several, newest first, as one row a key."""
+    indices = arrow(rows)
+    bits = pa.py_buffer(np.packbits(appended[rows], bitorder="little"))
+    block = Block(
+        np.ascontiguousarray(header["locator"])[rows],
+        header["h"][rows],
+        key.take(indices),
+        value.take(indices),
+        chunk.family,
+        pa.Array.from_buffers(pa.bool_(), len(rows), [None, bits]),
+    )
+    return fold(block, *sort_rows(block.locator, block.key, runs=True))
 
 
 def _living(flags: npt.NDArray[np.int32], tombstone: npt.NDArray[np.bool_]) -> Rows:

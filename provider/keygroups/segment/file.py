@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -92,12 +92,13 @@ def open_segment(path: Path) -> Segment:
     buffer = pa.py_buffer(memory)
     reader = ipc.open_file(buffer)
     batches = [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    blocks = [Block.of(b) for b in batches]
     return Segment(
         path=path,
         rows=sum(b.num_rows for b in batches),
         nbytes=buffer.size,
-        content=SortedRows(reader.schema, [Block.of(b) for b in batches]),
-        layout=[layout_of(b, buffer.address) for b in batches],
+        content=SortedRows(reader.schema, blocks),
+        layout=[layout_of(b, c.family, buffer.address) for b, c in zip(batches, blocks, strict=True)],
         memory=memory,
     )
 
@@ -164,7 +165,7 @@ def _reading(name: str) -> Iterator[None]:
     """Arrow's errors about a file, in our words."""
     try:
         yield
-    except (pa.ArrowException, KeyError, EOFError, OSError) as error:
+    except (pa.ArrowException, KeyError, EOFError, OSError, ValueError) as error:
         raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
 
 
@@ -172,7 +173,7 @@ def _conform(block: Block, schema: pa.Schema) -> Block:
     key, value = schema.field("key").type, schema.field("value").type
     if block.key.type == key and block.value.type == value:
         return block
-    return Block(block.locator, block.h, as_type(block.key, key), as_type(block.value, value))
+    return replace(block, key=as_type(block.key, key), value=as_type(block.value, value))
 
 
 def _codec(compression: str) -> pa.Codec | None:

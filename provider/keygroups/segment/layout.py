@@ -9,9 +9,11 @@ import pyarrow as pa
 class BlockLayout(msgspec.Struct, frozen=True, rename="camel"):
     """Byte offsets from the start of the file; -1 where a buffer does not exist.
 
-    A fixed-width column has a width above 0 and no offsets; any other has ``rows + 1`` int32 offsets into its data.
+    ``value_validity`` and ``appended`` are bitmaps, the first bit of a byte its lowest. A fixed-width column has a
+    width above 0 and no offsets; any other has ``rows + 1`` int32 offsets into its data.
     """
 
+    family: int
     rows: int
     locator: int
     hash: int
@@ -24,12 +26,14 @@ class BlockLayout(msgspec.Struct, frozen=True, rename="camel"):
     value_data: int
     value_bytes: int
     value_validity: int
+    appended: int
 
 
-def layout_of(batch: pa.RecordBatch, base: int) -> BlockLayout:
-    """Layout of a record batch whose buffers lie in memory mapped at address ``base``."""
+def layout_of(batch: pa.RecordBatch, family: int, base: int) -> BlockLayout:
+    """Layout of a record batch of a column family whose buffers lie in memory mapped at address ``base``."""
     key, value = batch.column("key"), batch.column("value")
     return BlockLayout(
+        family=family,
         rows=batch.num_rows,
         locator=_offset(batch.column("locator").buffers()[1], base),
         hash=_offset(batch.column("h").buffers()[1], base),
@@ -42,6 +46,7 @@ def layout_of(batch: pa.RecordBatch, base: int) -> BlockLayout:
         value_data=_offset(value.buffers()[-1], base),
         value_bytes=_size(value),
         value_validity=_offset(value.buffers()[0], base) if value.null_count else -1,
+        appended=_offset(batch.column("appended").buffers()[1], base) if "appended" in batch.schema.names else -1,
     )
 
 

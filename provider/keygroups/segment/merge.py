@@ -2,42 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from keygroups.segment.arrays import mask
-from keygroups.segment.block import Block, Locators, concat, schema_of
+from keygroups.segment.block import Block, Locators, concat, empty_block, schema_of
 from keygroups.segment.file import Segment, write_segment
+from keygroups.segment.fold import fold, settle
 from keygroups.segment.sort import sort_rows
 
 SAMPLES_PER_BLOCK = 64
 
 
-def merge_segments(folder: Path, segments: Sequence[Segment], *, bottom: bool, block_bytes: int) -> Segment:
+def merge_segments(
+    folder: Path, segments: Sequence[Segment], families: Container[int], *, bottom: bool, block_bytes: int
+) -> Segment:
     """Merge segments into a new one.
 
     Args:
         folder: where the new local segment goes.
         segments: newest first.
+        families: column families that still exist; rows of others go.
         bottom: True if nothing lies below them, so that tombstones have done their work and go.
         block_bytes: about how many bytes of input make a block of the output.
 
     Raises:
         CapacityError: the local disk is full.
     """
-    full = [s for s in segments if s.rows] or list(segments[:1])
-    schema = schema_of(b for s in full for b in s.blocks)
-    merged = write_segment(folder, schema, _merged(full, bottom, block_bytes))
-    for segment in full:
+    runs = [[b for b in s.blocks if b.family in families] for s in segments]
+    blocks = [b for run in runs for b in run] or [empty_block()]
+    numbers = sorted({b.family for b in blocks})
+    per_family = ([[b for b in run if b.family == number] for run in runs] for number in numbers)
+    merged = write_segment(
+        folder, schema_of(blocks), chain.from_iterable(_merged(family, bottom, block_bytes) for family in per_family)
+    )
+    for segment in segments:
         segment.rest()
     return merged
 
 
-def _merged(segments: Sequence[Segment], bottom: bool, block_bytes: int) -> Iterator[Block]:
-    runs = [s.blocks for s in segments]
+def _merged(runs: Sequence[Sequence[Block]], bottom: bool, block_bytes: int) -> Iterator[Block]:
     bounds = _split_points(runs, block_bytes)
     for low, high in zip([None, *bounds], [*bounds, None], strict=True):
         parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
@@ -46,18 +53,15 @@ def _merged(segments: Sequence[Segment], bottom: bool, block_bytes: int) -> Iter
 
 
 def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
-    """The newest row of each key.
+    """One row a key.
 
     Args:
         parts: sorted blocks, those with newer rows first.
         bottom: True to leave out tombstones.
     """
     rows = concat(parts)
-    order, repeats = sort_rows(rows.locator, rows.key, runs=True)
-    keep = ~repeats
-    if bottom and rows.value.null_count:
-        keep &= mask(rows.value.is_valid())[order]
-    return rows.take(order[keep])
+    newest = fold(rows, *sort_rows(rows.locator, rows.key, runs=True))
+    return settle(newest) if bottom else newest
 
 
 def _between(block: Block, low: np.uint64 | None, high: np.uint64 | None) -> Block:

@@ -18,7 +18,7 @@ class SortedRows:
 
     Attributes:
         schema: Arrow schema of the blocks.
-        blocks: in ascending order and without overlap.
+        blocks: in ascending order of family and locator, without overlap.
     """
 
     schema: pa.Schema
@@ -39,9 +39,12 @@ def update(digest: xxhash.xxh3_128, block: Block) -> None:
     """Add the column buffers of a block to a checksum."""
     for array in (block.locator, block.h):
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)
-    for column in (block.key, block.value):
+    columns = [block.key, block.value] + ([] if block.appended is None else [block.appended])
+    for column in columns:
         for buffer in _written(column):
             digest.update(buffer)
+    if block.family:
+        digest.update(block.family.to_bytes(2, "little"))
 
 
 def _written(column: pa.Array) -> Iterator[memoryview]:
@@ -53,6 +56,9 @@ def _written(column: pa.Array) -> Iterator[memoryview]:
     validity, *offsets, data = whole.buffers()
     if whole.null_count:
         yield memoryview(validity)[: (n + 7) // 8]
+    if pa.types.is_boolean(whole.type):
+        yield memoryview(data)[: (n + 7) // 8]
+        return
     if not offsets:
         yield memoryview(data)[: n * whole.type.byte_width]
         return

@@ -32,13 +32,13 @@ class Compaction:
             The merged run and the runs it covers; None if nothing is to be merged. A run whose upload failed earlier
             comes back as it is, to be uploaded again.
         """
-        covered = self._backend.select(version.plan, version.num_keys, thorough=thorough)
+        covered = self._backend.select(version.plan, version.catalog.num_keys, thorough=thorough)
         if not covered:
             uploading = [run for run, _ in self.pending.values()]
             again = next((run for run in version.plan if len(run.files) > 1 and run not in uploading), None)
             return (again, (again,)) if again is not None else None
         bottom = covered[-1] is version.plan[-1]
-        segment = self._backend.merge([run.segment for run in covered], bottom=bottom)
+        segment = self._backend.merge([run.segment for run in covered], version.catalog.ids, bottom=bottom)
         return Run(segment, tuple(ref for run in covered for ref in run.files)), covered
 
     @staticmethod

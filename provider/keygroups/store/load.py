@@ -112,7 +112,7 @@ class Loader:
                 runs[file.path] = self._restore_file(file, fetched)
         plan = tuple(runs[f.path] for f in needed)
         key = VersionKey(manifest.version, ref.name.id)
-        return Version(key, ref, manifest.num_keys, manifest.max_parallelism, plan)
+        return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
     def _restore_file(self, file: FileRef, fetched: Fetched) -> Run:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from keygroups.backend.base import Plan
-from keygroups.checkpoint.manifest import Family, FileRef
+from keygroups.checkpoint.manifest import Catalog, FileRef
 
 
 class StoreSpec(msgspec.Struct, frozen=True, rename="camel"):
@@ -15,13 +15,11 @@ class StoreSpec(msgspec.Struct, frozen=True, rename="camel"):
         operator_folder: the operator's folder in the checkpoint, for messages.
         store: ``<partition>[/<store name>]`` under it.
         partitions: state partitions of the query, 0 if unknown.
-        families: column families.
     """
 
     operator_folder: str
     store: str
     partitions: int
-    families: tuple[Family, ...]
 
 
 class Listed(msgspec.Struct, frozen=True, array_like=True):
@@ -56,14 +54,14 @@ class Version(msgspec.Struct, frozen=True):
     Attributes:
         key: version and checkpoint id.
         file: its version file; None for version 0.
-        num_keys: keys it holds.
+        catalog: its column families and their keys.
         max_parallelism: number of key groups.
         plan: its runs.
     """
 
     key: VersionKey
     file: FileRef | None
-    num_keys: int
+    catalog: Catalog
     max_parallelism: int
     plan: Plan
 

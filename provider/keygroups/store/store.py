@@ -13,7 +13,7 @@ from typing import NamedTuple
 from keygroups._version import __version__
 from keygroups.backend.base import Backend, Run
 from keygroups.backend.base.run import durable_files
-from keygroups.checkpoint.manifest import FileRef, Manifest
+from keygroups.checkpoint.manifest import Catalog, FileRef, Manifest
 from keygroups.checkpoint.names import FileName, new_name
 from keygroups.errors import RetryError
 from keygroups.segment.chunk import Chunk
@@ -76,22 +76,24 @@ class Store:
         fetched = Fetched(self._folder / "fetched", frozenset(missing))
         if key.version == 0:
             self._loader.check_foreign(listing)
-            version = Version(VersionKey(0), None, 0, self._new_max_parallelism(), ())
+            version = Version(VersionKey(0), None, Catalog(), self._new_max_parallelism(), ())
         else:
             version = self._loader.load(key, listing, fetched)
             fetched.discard(head=False)
         self._remember(version)
         return version
 
-    def apply(self, session: str, chunk: Chunk) -> Segment:
-        """Take a full chunk of a session that goes on; it becomes the newest of the session's segments."""
-        segment = self._backend.keep(self._sorted(chunk))
+    def apply(self, session: str, chunks: Sequence[Chunk]) -> Segment:
+        """Take full chunks of a session that goes on; they become the newest of the session's segments."""
+        segment = self._backend.keep(self._sorted(chunks))
         with self._lock:
             self._sessions.setdefault(session, []).insert(0, segment)
         return segment
 
-    def commit(self, session: str, base: VersionKey, chunk: Chunk, num_keys: int) -> tuple[Version, Upload]:
-        """Make the session's writes the version after ``base``.
+    def commit(
+        self, session: str, base: VersionKey, chunks: Sequence[Chunk], catalog: Catalog
+    ) -> tuple[Version, Upload]:
+        """Make the session's writes the version after ``base``, with these column families.
 
         It is durable once the JVM has uploaded the file; if that fails, it calls ``forget``.
 
@@ -104,16 +106,16 @@ class Store:
             applied = self._sessions.pop(session, [])
         if parent is None:
             raise RetryError(f"version {base.version} is no longer in memory", path=self.spec.store)
-        rows = self._sorted(chunk)
+        rows = self._sorted(chunks)
         name = new_name("version", base.version + 1)
         if applied:
-            change = self._backend.merge([self._backend.keep(rows), *applied], bottom=False)
-            ref, upload = self._publish(name, change.content, num_keys, parent)
+            change = self._backend.merge([self._backend.keep(rows), *applied], catalog.ids, bottom=False)
+            ref, upload = self._publish(name, change.content, catalog, parent)
             change.rest()
         else:
-            change, ref, upload = self._keep_and_publish(name, rows, num_keys, parent)
-        plan = self._backend.advance(parent.plan, Run(change, (ref,)), num_keys)
-        version = Version(VersionKey(name.version, name.id), ref, num_keys, parent.max_parallelism, plan)
+            change, ref, upload = self._keep_and_publish(name, rows, catalog, parent)
+        plan = self._backend.advance(parent.plan, Run(change, (ref,)), catalog.num_keys)
+        version = Version(VersionKey(name.version, name.id), ref, catalog, parent.max_parallelism, plan)
         self._cleanup.learn(str(name), durable_files(parent.plan))
         self._remember(version)
         return version, upload
@@ -130,7 +132,7 @@ class Store:
 
     def wants_compaction(self, version: Version) -> bool:
         """Whether ``compact`` has something to do."""
-        return bool(self._backend.select(version.plan, version.num_keys, thorough=False))
+        return bool(self._backend.select(version.plan, version.catalog.num_keys, thorough=False))
 
     def compact(self, *, thorough: bool) -> tuple[Version, Upload] | None:
         """Merge runs of the latest version, if it is time to.
@@ -146,12 +148,13 @@ class Store:
                 return None
             run, covered = merged
             name = new_name("segment", max(ref.name.version for ref in run.files))
-            ref, upload = self._publish(name, run.segment.content, run.segment.rows, version)
+            ref, upload = self._publish(name, run.segment.content, version.catalog, version)
             run.segment.rest()
             self._compaction.pending[str(name)] = (run, ref)
             with self._lock:
                 for key, old in self._versions.items():
-                    self._versions[key] = self._compaction.substitute(old, covered, run)
+                    if old.catalog.ids == version.catalog.ids:  # else rows of its families went
+                        self._versions[key] = self._compaction.substitute(old, covered, run)
                 return self._versions[next(reversed(self._versions))], upload
 
     def uploaded(self, name: str, *, success: bool) -> None:
@@ -180,20 +183,20 @@ class Store:
             self._sessions.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _sorted(self, chunk: Chunk) -> SortedRows:
+    def _sorted(self, chunks: Sequence[Chunk]) -> SortedRows:
         try:
-            return self._backend.sort(chunk)
+            return self._backend.sort(chunks)
         finally:
-            if chunk.rows:
+            for chunk in chunks:
                 Path(chunk.path).unlink(missing_ok=True)
 
     def _keep_and_publish(
-        self, name: FileName, rows: SortedRows, num_keys: int, base: Version
+        self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version
     ) -> tuple[Segment, FileRef, Upload]:
         """Write both forms of the same rows side by side: one waits for the disk while the other compresses."""
         keeping = _WRITERS.submit(self._backend.keep, rows)
         try:
-            ref, upload = self._publish(name, rows, num_keys, base)
+            ref, upload = self._publish(name, rows, catalog, base)
         finally:
             wait([keeping])
         try:
@@ -202,7 +205,7 @@ class Store:
             Path(upload.path).unlink(missing_ok=True)
             raise
 
-    def _publish(self, name: FileName, rows: SortedRows, num_keys: int, base: Version) -> tuple[FileRef, Upload]:
+    def _publish(self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version) -> tuple[FileRef, Upload]:
         """Write the checkpoint form of rows."""
         version_file = name.kind == "version"
         manifest = Manifest(
@@ -213,8 +216,7 @@ class Store:
             checksum=rows.checksum(),
             max_parallelism=base.max_parallelism,
             partitions=self.spec.partitions,
-            families=self.spec.families,
-            num_keys=num_keys,
+            catalog=catalog,
             parent=str(base.file.name) if version_file and base.file else "",
             segments=durable_files(base.plan) if version_file else (),
             written_by=f"keygroups {__version__}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from keygroups.backend.base.run import Plan, Run
@@ -21,16 +21,16 @@ class Backend(ABC):
     """
 
     @abstractmethod
-    def sort(self, chunk: Chunk) -> SortedRows:
-        """Sort a chunk of a session's writes."""
+    def sort(self, chunks: Sequence[Chunk]) -> SortedRows:
+        """Sort chunks of a session's writes, one a column family."""
 
     @abstractmethod
     def keep(self, rows: SortedRows) -> Segment:
         """Take rows into the working state. Raises CapacityError."""
 
     @abstractmethod
-    def merge(self, segments: Sequence[Segment], *, bottom: bool) -> Segment:
-        """Merge segments, newest first; at the bottom tombstones go. Raises CapacityError."""
+    def merge(self, segments: Sequence[Segment], families: Container[int], *, bottom: bool) -> Segment:
+        """Merge rows of these families, newest segment first; at the bottom tombstones go. Raises CapacityError."""
 
     @abstractmethod
     def restore(self, source: Path, ref: FileRef) -> Run:

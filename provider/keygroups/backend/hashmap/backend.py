@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from keygroups.backend.base import Backend, Plan, Run
 from keygroups.backend.hashmap.compaction import select_runs
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.segment.block import schema_of
+from keygroups.segment.block import empty_block, has_appends, schema_of
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, restore_segment, write_segment
 from keygroups.segment.merge import merge_segments
@@ -28,18 +28,19 @@ class HashMapBackend(Backend):
         self._folder = folder
         self._settings = settings
 
-    def sort(self, chunk: Chunk) -> SortedRows:
+    def sort(self, chunks: Sequence[Chunk]) -> SortedRows:
         """See ``Backend.sort``."""
-        block = read_chunk(chunk)
-        return SortedRows(schema_of([block]), [block])
+        blocks = [read_chunk(chunk) for chunk in sorted(chunks, key=lambda chunk: chunk.family)] or [empty_block()]
+        return SortedRows(schema_of(blocks), blocks)
 
     def keep(self, rows: SortedRows) -> Segment:
         """See ``Backend.keep``."""
         return write_segment(self._folder, rows.schema, rows.blocks)
 
-    def merge(self, segments: Sequence[Segment], *, bottom: bool) -> Segment:
+    def merge(self, segments: Sequence[Segment], families: Container[int], *, bottom: bool) -> Segment:
         """See ``Backend.merge``."""
-        return merge_segments(self._folder, segments, bottom=bottom, block_bytes=self._settings.block_bytes)
+        size = self._settings.block_bytes
+        return merge_segments(self._folder, segments, families, bottom=bottom, block_bytes=size)
 
     def restore(self, source: Path, ref: FileRef) -> Run:
         """See ``Backend.restore``."""
@@ -47,8 +48,9 @@ class HashMapBackend(Backend):
 
     def advance(self, plan: Plan, change: Run, num_keys: int) -> Plan:
         """See ``Backend.advance``."""
-        tombstones = sum(block.value.null_count for block in change.segment.blocks)
-        if change.segment.rows - tombstones == num_keys:
+        blocks = change.segment.blocks
+        tombstones = sum(block.value.null_count for block in blocks)
+        if change.segment.rows - tombstones == num_keys and not any(map(has_appends, blocks)):
             return (change,) if num_keys else ()  # every key was written or removed: nothing below is needed
         return (change, *plan) if change.segment.rows else plan
 

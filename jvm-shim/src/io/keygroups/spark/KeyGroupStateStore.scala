@@ -12,7 +12,8 @@ import org.apache.spark.sql.types.StructType
  * still be read.
  */
 class KeyGroupStateStore(override val id: StateStoreId, override val session: Session, host: StoreHost,
-    provider: KeyGroupStateStoreProvider, loadMillis: Long) extends StateStore with Reads {
+    override val provider: KeyGroupStateStoreProvider, loadMillis: Long,
+    forceSnapshot: Boolean) extends StateStore with Reads {
   import KeyGroupStateStore._
 
   override val version: Long = session.version.key.version
@@ -30,19 +31,39 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
     }
   }
 
+  provider.open(session, StateStore.DEFAULT_COL_FAMILY_NAME) // it is there whether the operator uses it or not
+
   override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
-    requireUpdating("put")
-    requireDefault(colFamilyName)
-    requireKey(key)
-    require(value != null, "Cannot put a null value")
-    session.put(key, value)
+    requireWrite(key, value, "put")
+    family(colFamilyName, "put").put(key, value)
+  }
+
+  override def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = {
+    requireWrite(key, values, "putList")
+    listFamily(colFamilyName, "putList").putList(key, values)
+  }
+
+  override def merge(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
+    requireWrite(key, value, "merge")
+    listFamily(colFamilyName, "merge").appendList(key, Array(value))
+  }
+
+  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = {
+    requireWrite(key, values, "mergeList")
+    listFamily(colFamilyName, "mergeList").appendList(key, values)
   }
 
   override def remove(key: UnsafeRow, colFamilyName: String): Unit = {
     requireUpdating("remove")
-    requireDefault(colFamilyName)
     requireKey(key)
-    session.remove(key)
+    family(colFamilyName, "remove").remove(key)
+  }
+
+  override def deleteRange(beginKey: UnsafeRow, endKey: UnsafeRow, colFamilyName: String): Unit = {
+    requireUpdating("deleteRange")
+    val scan = rangeScan(Some(beginKey), Some(endKey), colFamilyName)
+    val doomed = scan.map(_.key.copy()).toArray
+    doomed.foreach(remove(_, colFamilyName))
   }
 
   override def commit(): Long = {
@@ -51,6 +72,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       overlayBytes = session.overlayBytes
       Metrics.timed(timings.total = _)(session.moveTo(host.commit(session, timings)))
       state = Committed
+      if (forceSnapshot) host.startCompaction()
       provider.reportCommit(version + 1)
       version + 1
     } catch {
@@ -73,7 +95,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   override def metrics: StateStoreMetrics = {
     val segments = if (session.isOpen) session.version.segments.length.toLong else 0L
     val mapped = if (session.isOpen) session.version.bytes else 0L
-    StateStoreMetrics(session.numKeys, mapped + overlayBytes, Map(
+    StateStoreMetrics(session.catalog.families.filterNot(_.internal).map(_.keys).sum, mapped + overlayBytes, Map(
       Metrics.OverlayBytes -> overlayBytes,
       Metrics.MappedBytes -> mapped,
       Metrics.Segments -> segments,
@@ -83,6 +105,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       Metrics.CommitTime -> timings.total,
       Metrics.UploadTime -> timings.upload,
       Metrics.CompactionTime -> host.compactionMillis.getAndSet(0),
+      Metrics.ForcedSnapshots -> (if (forceSnapshot && hasCommitted) 1L else 0L),
       Metrics.BridgeCalls -> (host.calls - callsBefore)))
   }
 
@@ -94,21 +117,33 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   }
 
   override def createColFamilyIfAbsent(colFamilyName: String, keySchema: StructType, valueSchema: StructType,
-      keyStateEncoderSpec: KeyStateEncoderSpec, useMultipleValuesPerKey: Boolean, isInternal: Boolean): Unit =
-    throw StateStoreErrors.multipleColumnFamiliesNotSupported(KeyGroupStateStoreProvider.Name)
+      keyStateEncoderSpec: KeyStateEncoderSpec, useMultipleValuesPerKey: Boolean, isInternal: Boolean): Unit = {
+    requireUpdating("createColFamilyIfAbsent")
+    provider.requireFamilyName(colFamilyName, isInternal, "create_column_family")
+    if (session.find(colFamilyName).isEmpty) {
+      provider.declare(colFamilyName, keySchema, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey, isInternal)
+      provider.open(session, colFamilyName)
+      forgetFamily()
+    }
+  }
 
-  override def removeColFamilyIfExists(colFamilyName: String): Boolean =
-    throw StateStoreErrors.removingColumnFamiliesNotSupported(KeyGroupStateStoreProvider.Name)
-
-  override def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit =
-    throw unsupported("putList")
-
-  override def merge(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = throw unsupported("merge")
-
-  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit =
-    throw unsupported("mergeList")
+  override def removeColFamilyIfExists(colFamilyName: String): Boolean = {
+    requireUpdating("removeColFamilyIfExists")
+    provider.requireFamilyName(colFamilyName, isInternal = false, "remove_column_family")
+    val existed = session.has(colFamilyName)
+    session.drop(colFamilyName)
+    provider.forget(colFamilyName)
+    forgetFamily()
+    existed
+  }
 
   override def toString: String = s"KeyGroupStateStore[$id, version $version]"
+
+  private def requireWrite(key: UnsafeRow, value: AnyRef, operation: String): Unit = {
+    requireUpdating(operation)
+    requireKey(key)
+    require(value != null, "Cannot put a null value")
+  }
 
   private def requireUpdating(operation: String): Unit =
     if (state != Updating) throw outOfOrder(s"$operation after the store was $state")

@@ -1,11 +1,10 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.bridge.{FamilyMessage, StoreSpec}
+import io.keygroups.spark.bridge.StoreSpec
 import io.keygroups.spark.files.CheckpointFiles
-import io.keygroups.spark.store.Session
+import io.keygroups.spark.store.{FamilySession, Session}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
-import org.apache.spark.SPARK_VERSION
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.keygroups.SparkInternals
@@ -15,31 +14,33 @@ import org.apache.spark.sql.types.StructType
  * Spark's state, kept in key groups by a Python store. Switched on with
  * `spark.sql.streaming.stateStore.providerClass=io.keygroups.spark.KeyGroupStateStoreProvider`.
  */
-class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
+class KeyGroupStateStoreProvider extends BuiltForOneSpark with SplitMaintenance with Logging {
   import KeyGroupStateStoreProvider._
 
   @volatile private var storeId: StateStoreId = _
   private var storeConf: StateStoreConf = _
   private var hadoopConf: Configuration = _
   private var host: StoreHost = _
+  private var declared: Families = _
+  private[spark] var usesFamilies = false
 
   override def init(stateStoreId: StateStoreId, keySchema: StructType, valueSchema: StructType,
       keyStateEncoderSpec: KeyStateEncoderSpec, useColumnFamilies: Boolean, storeConfs: StateStoreConf,
       hadoopConf: Configuration, useMultipleValuesPerKey: Boolean,
       stateSchemaProvider: Option[StateSchemaProvider]): Unit = {
-    requireSpark()
-    requireSupported(keyStateEncoderSpec, useColumnFamilies, useMultipleValuesPerKey, storeConfs)
+    requireSupported(storeConfs)
     this.storeId = stateStoreId
     this.storeConf = storeConfs
     this.hadoopConf = hadoopConf
+    usesFamilies = useColumnFamilies
     val settings = Settings.parse(storeConfs.sqlConfs)
-    val shape = KeyShapes.of(stateStoreId, keySchema, keyStateEncoderSpec, hadoopConf)
+    declared = new Families(stateStoreId, hadoopConf)
+    declare(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey,
+      isInternal = false)
     val folder = stateStoreId.storeCheckpointLocation()
     val operatorFolder = new Path(stateStoreId.checkpointRootLocation, stateStoreId.operatorId.toString)
-    val family =
-      FamilyMessage(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema.json, valueSchema.json, shape.prefixColumns)
-    val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf), Seq(family))
-    host = new StoreHost(shape, valueSchema.length, settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf),
+    val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf))
+    host = new StoreHost(settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf),
       storeConfs.minVersionsToRetain)
   }
 
@@ -50,7 +51,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
     if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", Name)
     var millis = 0L
     val session = Metrics.timed(millis = _)(newSession(version, stateStoreCkptId, readOnly = false))
-    new KeyGroupStateStore(storeId, session, host, this, millis)
+    new KeyGroupStateStore(storeId, session, host, this, millis, forceSnapshotOnCommit)
   }
 
   override def getReadStore(version: Long, stateStoreCkptId: Option[String]): ReadStateStore =
@@ -70,6 +71,31 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
 
   override def toString: String = s"KeyGroupStateStoreProvider[$storeId]"
 
+  private[spark] def declare(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
+      hasLists: Boolean, isInternal: Boolean): Unit = {
+    if (!usesFamilies && name != StateStore.DEFAULT_COL_FAMILY_NAME) {
+      throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
+    }
+    declared.declare(name, keySchema, valueSchema, encoder, hasLists, isInternal)
+    ()
+  }
+
+  private[spark] def forget(name: String): Unit = declared.forget(name)
+
+  /** Open a declared family in a session. */
+  private[spark] def open(session: Session, name: String): Option[FamilySession] =
+    declared.get(name).map(family => session.open(name, family.numbered))
+
+  private[spark] def requireFamilyName(name: String, isInternal: Boolean, operation: String): Unit = {
+    if (!usesFamilies) throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
+    if (name.isEmpty || name.trim != name || name == StateStore.DEFAULT_COL_FAMILY_NAME) {
+      throw StateStoreErrors.cannotUseColumnFamilyWithInvalidName(operation, name)
+    }
+    if (!isInternal && (name.startsWith("_") || name.startsWith("$"))) {
+      throw StateStoreErrors.cannotCreateColumnFamilyWithReservedChars(name)
+    }
+  }
+
   private[spark] def usesCheckpointIds: Boolean = storeConf.enableStateStoreCheckpointIds
 
   private[spark] def reportCommit(version: Long): Unit =
@@ -78,7 +104,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
   private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
     if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))
     try new Session(host, host.load(version, checkpointId), readOnly)
-    catch { case error: Throwable => throw SparkInternals.failedToLoad(error) }
+    catch { case error: Throwable => throw SparkInternals.failedToLoad(storeId.storeCheckpointLocation(), error) }
   }
 }
 
@@ -92,26 +118,8 @@ object KeyGroupStateStoreProvider {
   private def pathBelow(id: StateStoreId): String =
     if (id.storeName == StateStoreId.DEFAULT_STORE_NAME) id.partitionId.toString else s"${id.partitionId}/${id.storeName}"
 
-  private def requireSpark(): Unit = {
-    val running = SPARK_VERSION.split('.').take(2).mkString(".")
-    if (running != Settings.sparkMinor) {
-      throw Failures.version(s"this jar of keygroups ${Settings.version} is built for Spark ${Settings.sparkMinor} and " +
-        s"this is Spark $SPARK_VERSION: use the jar that 'keygroups conf' names for it")
-    }
-  }
-
-  private def requireSupported(spec: KeyStateEncoderSpec, useColumnFamilies: Boolean, useMultipleValues: Boolean,
-      conf: StateStoreConf): Unit = {
-    if (useColumnFamilies) throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
-    if (useMultipleValues) throw StateStoreErrors.unsupportedOperationException("multipleValuesPerKey", Name)
+  private def requireSupported(conf: StateStoreConf): Unit =
     if (conf.stateStoreEncodingFormat != "unsaferow") {
       throw StateStoreErrors.unsupportedOperationException(s"encoding format ${conf.stateStoreEncodingFormat}", Name)
     }
-    spec match {
-      case PrefixKeyScanStateEncoderSpec(schema, columns) if columns <= 0 || columns >= schema.length =>
-        throw StateStoreErrors.incorrectNumOrderingColsForPrefixScan(columns.toString)
-      case _: NoPrefixKeyStateEncoderSpec | _: PrefixKeyScanStateEncoderSpec =>
-      case other => throw StateStoreErrors.unsupportedOperationException(other.getClass.getSimpleName, Name)
-    }
-  }
 }

@@ -17,11 +17,13 @@ object Metrics {
   val UploadTime: StateStoreCustomMetric = timing("keyGroupsUploadMs", "time to upload the version file")
   val CompactionTime: StateStoreCustomMetric =
     timing("keyGroupsCompactionMs", "time of background compaction since the last commit")
+  val ForcedSnapshots: StateStoreCustomMetric =
+    StateStoreCustomSumMetric("forceSnapshotCount", "number of compactions that Spark asked for with a commit")
   val BridgeCalls: StateStoreCustomMetric =
     StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
 
   val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
-    CommitTime, UploadTime, CompactionTime, BridgeCalls)
+    CommitTime, UploadTime, CompactionTime, BridgeCalls, ForcedSnapshots)
 
   private def timing(name: String, what: String): StateStoreCustomMetric =
     StateStoreCustomTimingMetric(name, s"key groups: $what")

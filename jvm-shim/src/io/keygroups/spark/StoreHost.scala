@@ -1,7 +1,7 @@
 package io.keygroups.spark
 
 import java.io.File
-import java.nio.file.NoSuchFileException
+import java.nio.file.{NoSuchFileException, Path}
 import java.util.concurrent.Future
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
@@ -19,20 +19,20 @@ import org.apache.spark.internal.Logging
  *
  * @param versionsToRetain Spark's minBatchesToRetain
  */
-final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Settings, spec: StoreSpec,
-    transfer: CheckpointFiles, versionsToRetain: Int) extends SessionHost with Logging {
+final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointFiles, versionsToRetain: Int)
+  extends SessionHost with Logging {
   private var remote: RemoteStore = _
   private var latest: LoadedVersion = _
   private var isClosed = false
   private val compacting = new AtomicBoolean()
   @volatile private var compaction: Future[_] = _
-  @volatile private var lastRows = 0
+  @volatile private var lastRows = Map.empty[Int, Int]
 
   val compactionMillis = new AtomicLong()
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
   def overlayBytes: Long = settings.overlayBytes
-  def expectedRows: Int = lastRows
-  def chunkFolder: File = open().folder
+  def expectedRows(family: Int): Int = lastRows.getOrElse(family, 0)
+  def chunkFolder: Path = open().folder.toPath
 
   /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
   def load(version: Long, checkpointId: Option[String]): LoadedVersion =
@@ -57,10 +57,10 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
     }
   }
 
-  def applyChunk(session: String, chunk: ChunkMessage): Future[MappedSegment] = {
+  def applyChunks(session: String, chunks: Seq[ChunkMessage]): Future[MappedSegment] = {
     val store = open()
     Background.sort {
-      val view = store.call[SegmentView]("apply", ApplyRequest(store.number, session, chunk)).get
+      val view = store.call[SegmentView]("apply", ApplyRequest(store.number, session, chunks)).get
       MappedSegment.open(view, spec.partitions)
     }
   }
@@ -69,7 +69,8 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
   def commit(session: Session, timings: CommitTimings): LoadedVersion = {
     val store = open()
     awaitCompactionIfBehind(session.version.segments.length)
-    val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.numKeys)
+    val rows = session.rowsWritten
+    val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.catalog)
     val committed = store.call[Committed]("commit", request).get
     timings.apply = committed.sortMillis
     timings.uploadBytes = new File(committed.upload.head).length()
@@ -81,9 +82,9 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
           s"${committed.upload(1)}, found $error): the previous version stays good; make the checkpoint's file " +
           "system writable and restart the query", error)
     }
-    lastRows = request.chunk.rows
+    lastRows = rows
     val version = adopt(store, committed.version)
-    if (committed.compact) startCompaction(store)
+    if (committed.compact) startCompaction(store, thorough = false)
     version
   }
 
@@ -143,17 +144,20 @@ final class StoreHost(val keyShape: KeyShape, val valueFields: Int, settings: Se
       val segments = view.segments.map { s =>
         known.get(s.id).filter(_.retain()).getOrElse(MappedSegment.open(s, spec.partitions))
       }
-      new LoadedVersion(view.key, view.numKeys, view.maxParallelism, segments.toArray)
+      new LoadedVersion(view.key, view.catalog, view.maxParallelism, segments.toArray)
     } catch {
       case _: NoSuchFileException => // compacted away between the answer and the mapping
         val again = store.call[VersionView]("load", LoadRequest(store.number, view.key, None, Seq.empty))
         mapAll(again.get, known, store)
     }
 
-  private def startCompaction(store: RemoteStore): Unit =
+  /** Compact in the background, with an eye on space. */
+  def startCompaction(): Unit = withStore(startCompaction(_, thorough = true))
+
+  private def startCompaction(store: RemoteStore, thorough: Boolean): Unit =
     if (compacting.compareAndSet(false, true)) {
       compaction = Background.compact {
-        try compact(store, thorough = false)
+        try compact(store, thorough)
         catch {
           case NonFatal(error) =>
             if (store.isAlive && !synchronized(isClosed)) logWarning(s"compaction of ${spec.store} failed", error)

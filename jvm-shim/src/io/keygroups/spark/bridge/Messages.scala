@@ -1,13 +1,28 @@
 package io.keygroups.spark.bridge
 
 import io.keygroups.spark.segment.SegmentView
-import io.keygroups.spark.store.ChunkMessage
 
 /* What crosses the bridge; the other side is keygroups.bridge.messages. */
 
-case class FamilyMessage(name: String, key_schema: String, value_schema: String, prefix_columns: Int)
+/**
+ * A column family, as a manifest keeps it.
+ *
+ * @param id its number in segments, never given to another family of the store
+ * @param encoder Spark's KeyStateEncoderSpec as JSON
+ * @param lists a key has any number of values
+ * @param internal Spark keeps its own books in it
+ * @param keys keys that it holds
+ */
+case class FamilyMessage(id: Int, name: String, key_schema: String, value_schema: String, encoder: String,
+    lists: Boolean, internal: Boolean, keys: Long)
 
-case class StoreSpec(operatorFolder: String, store: String, partitions: Int, families: Seq[FamilyMessage])
+/** @param next_family the number of the next family that is created */
+case class Catalog(families: Seq[FamilyMessage], next_family: Int)
+
+case class StoreSpec(operatorFolder: String, store: String, partitions: Int)
+
+/** Where a chunk lies and how long its parts are; see `keygroups.segment.chunk`. */
+case class ChunkMessage(family: Int, path: String, rows: Int, keyBytes: Long, valueBytes: Long)
 
 case class OpenRequest(spec: StoreSpec, settings: Map[String, String])
 
@@ -19,9 +34,9 @@ case class LoadRequest(store: Int, key: VersionKey, listing: Option[Seq[Seq[Any]
 
 case class DeletableRequest(store: Int, retain: Int, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
 
-case class ApplyRequest(store: Int, session: String, chunk: ChunkMessage)
+case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage])
 
-case class CommitRequest(store: Int, session: String, base: VersionKey, chunk: ChunkMessage, numKeys: Long)
+case class CommitRequest(store: Int, session: String, base: VersionKey, chunks: Seq[ChunkMessage], catalog: Catalog)
 
 case class SessionRequest(store: Int, session: String)
 
@@ -33,7 +48,7 @@ case class UploadedRequest(store: Int, name: String, success: Boolean)
 
 case class CloseRequest(store: Int)
 
-case class VersionView(key: VersionKey, numKeys: Long, maxParallelism: Int, segments: Seq[SegmentView])
+case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, segments: Seq[SegmentView])
 
 /** Fields of `keygroups.store.store.Upload`, a pair in JSON: local path, name in the checkpoint folder. */
 case class Committed(version: VersionView, upload: Seq[String], compact: Boolean, sortMillis: Long)

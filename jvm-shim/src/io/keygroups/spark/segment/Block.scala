@@ -8,7 +8,7 @@ import io.keygroups.spark.memory.{Bytes, OffHeap}
 import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
-final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, keys: Column,
+final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, appends: Long, keys: Column,
     values: Column, val rows: Int, index: RadixIndex) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
@@ -22,6 +22,10 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
   def valueLength(row: Int): Int = values.length(row)
   def isTombstone(row: Int): Boolean =
     validity != 0 && (Platform.getByte(null, validity + (row >>> 3)) & (1 << (row & 7))) == 0
+
+  /** The row's values come after those of older segments. */
+  def isAppended(row: Int): Boolean =
+    appends != 0 && (Platform.getByte(null, appends + (row >>> 3)) & (1 << (row & 7))) != 0
 
   /** The first row whose locator is not below this one. */
   def lowerBound(locator: Long): Int = index.lowerBound(locator)
@@ -80,16 +84,18 @@ object Block {
     val values = Column.checked(base, start, size, layout.rows, layout.valueWidth, layout.valueOffsets,
       layout.valueData, layout.valueBytes, path)
     val validity = if (layout.valueValidity < 0) 0L else base + layout.valueValidity - start
+    val appends = if (layout.appended < 0) 0L else base + layout.appended - start
     val locators = base + layout.locator - start
     val index = new IndexBuilder(channel, layout.locator, layout.rows, path).build(locators, partitions)
-    new Block(mapping, locators, base + layout.hash - start, validity, keys, values, layout.rows, index)
+    new Block(mapping, locators, base + layout.hash - start, validity, appends, keys, values, layout.rows, index)
   }
 
   private def extents(b: BlockLayout): Seq[(Long, Long)] = {
     val rows = b.rows.toLong
     val buffers = Seq(
       (b.locator, rows * 8), (b.hash, rows * 4), (b.keyData, b.keyBytes), (b.valueData, b.valueBytes),
-      (b.keyOffsets, (rows + 1) * 4), (b.valueOffsets, (rows + 1) * 4), (b.valueValidity, (rows + 7) / 8))
+      (b.keyOffsets, (rows + 1) * 4), (b.valueOffsets, (rows + 1) * 4), (b.valueValidity, (rows + 7) / 8),
+      (b.appended, (rows + 7) / 8))
     buffers.collect { case (at, length) if at >= 0 => (at, at + length) }
   }
 }

@@ -11,11 +11,11 @@ import io.keygroups.spark.memory.Reaper
  *
  * The file may be deleted meanwhile; the mapping keeps its bytes.
  */
-final class MappedSegment private (val view: SegmentView, val blocks: Array[Block]) {
+final class MappedSegment private (val view: SegmentView, blocks: Seq[(Int, Block)]) {
   private val holders = new AtomicInteger(1)
-  private val lastLocators = blocks.map(_.lastLocator)
+  private val parts = blocks.groupMap(_._1)(_._2).map { case (family, blocks) => family -> new Part(blocks.toArray) }
 
-  def bytes: Long = view.bytes + blocks.map(_.indexBytes.toLong).sum
+  def bytes: Long = view.bytes + blocks.map(_._2.indexBytes.toLong).sum
 
   /** Hold it; false if it is gone already. */
   def retain(): Boolean = {
@@ -25,18 +25,10 @@ final class MappedSegment private (val view: SegmentView, val blocks: Array[Bloc
 
   def release(): Unit = if (holders.decrementAndGet() == 0) Reaper.later(unmap())
 
-  /** The block that has the locator if any has; `blocks.length` if all lie below it. */
-  def blockOf(locator: Long): Int = {
-    var low = 0
-    var high = lastLocators.length
-    while (low < high) {
-      val middle = (low + high) >>> 1
-      if (lastLocators(middle) < locator) low = middle + 1 else high = middle
-    }
-    low
-  }
+  /** The rows of a family. */
+  def part(family: Int): Option[Part] = parts.get(family)
 
-  private def unmap(): Unit = blocks.foreach(_.release())
+  private def unmap(): Unit = blocks.foreach(_._2.release())
 }
 
 object MappedSegment {
@@ -45,8 +37,8 @@ object MappedSegment {
   def open(view: SegmentView, partitions: Int): MappedSegment = {
     val channel = FileChannel.open(Paths.get(view.path), StandardOpenOption.READ)
     try {
-      val blocks = view.blocks.filter(_.rows > 0).map(Block.map(channel, _, partitions, view.path))
-      new MappedSegment(view, blocks.toArray)
+      val blocks = view.blocks.filter(_.rows > 0).map(b => b.family -> Block.map(channel, b, partitions, view.path))
+      new MappedSegment(view, blocks)
     } finally channel.close()
   }
 }

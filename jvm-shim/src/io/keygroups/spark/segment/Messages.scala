@@ -2,6 +2,7 @@ package io.keygroups.spark.segment
 
 /** Where the columns of a block lie in its file; see `keygroups.segment.layout`. -1 where a buffer does not exist. */
 case class BlockLayout(
+    family: Int,
     rows: Int,
     locator: Long,
     hash: Long,
@@ -13,7 +14,8 @@ case class BlockLayout(
     valueOffsets: Long,
     valueData: Long,
     valueBytes: Long,
-    valueValidity: Long)
+    valueValidity: Long,
+    appended: Long)
 
 /** A local segment file. */
 case class SegmentView(id: String, path: String, rows: Long, bytes: Long, blocks: Seq[BlockLayout])

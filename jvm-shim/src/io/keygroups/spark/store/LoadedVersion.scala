@@ -1,10 +1,14 @@
 package io.keygroups.spark.store
 
-import io.keygroups.spark.bridge.VersionKey
+import io.keygroups.spark.bridge.{Catalog, VersionKey}
 import io.keygroups.spark.segment.MappedSegment
 
-/** A version whose segments are mapped, newest first. It holds them until it is released, once. */
-final class LoadedVersion(val key: VersionKey, val numKeys: Long, val maxParallelism: Int,
+/**
+ * A version whose segments are mapped, newest first. It holds them until it is released, once.
+ *
+ * @param catalog all column families that it has, whether this query has declared them yet or not
+ */
+final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxParallelism: Int,
     val segments: Array[MappedSegment]) {
   private var released = false
 
@@ -15,7 +19,7 @@ final class LoadedVersion(val key: VersionKey, val numKeys: Long, val maxParalle
     if (released) None
     else {
       segments.foreach(_.retain())
-      Some(new LoadedVersion(key, numKeys, maxParallelism, segments))
+      Some(new LoadedVersion(key, catalog, maxParallelism, segments))
     }
   }
 

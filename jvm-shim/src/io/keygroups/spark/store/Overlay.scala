@@ -6,6 +6,8 @@ import java.nio.channels.FileChannel
 import java.nio.file.{Files, Path, StandardOpenOption}
 
 import io.keygroups.spark.Failures
+import io.keygroups.spark.bridge.ChunkMessage
+import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.{Arena, Bytes, OffHeap}
 import org.apache.spark.unsafe.Platform
 
@@ -13,12 +15,15 @@ import org.apache.spark.unsafe.Platform
  * The uncommitted writes of a session: a hash table over rows that are appended outside of the heap. Rows are never
  * moved; a value of the same length is replaced in place, any other makes a new row that supersedes the old one.
  *
- * @param prefixed rows that share a locator are chained, for prefix scans
+ * @param order rows that share a locator are chained where there are prefix scans
+ * @param hasLists a key may have several rows, each put after the one before
  * @param expectedRows rows of the last batch, to size the table
  */
-final class Overlay(prefixed: Boolean, expectedRows: Int) {
+final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
   import Overlay._
 
+  private val prefixed = order != KeyOrder.Hashed && !order.isInstanceOf[KeyOrder.Ordered]
+  private val hashedLocators = order == KeyOrder.Hashed
   private val headers = new Arena
   private val keys = new Arena
   private val values = new Arena
@@ -42,6 +47,21 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
     0L
   }
 
+  /** The newest row of the key that an older row holds. */
+  def newestOf(row: Long): Long =
+    if (!hasLists && !isSuperseded(row)) row
+    else find(tableHash(row), null, keyAddress(row), keyLength(row))
+
+  /** The rows that others were put after or that stand alone, in order of (locator, key), of one locator or of all. */
+  def sorted(locator: Option[Long], accept: Long => Boolean): Array[Long] = {
+    val all = locator match {
+      case Some(wanted) => Iterator.iterate(chain(wanted))(Overlay.next).takeWhile(_ != 0)
+      case None => Iterator.range(0, count).map(row)
+    }
+    all.filter(row => older(row) == 0 && !isSuperseded(row) && accept(row)).toArray
+      .sortWith((a, b) => OrderedRows.compare(a, b) < 0)
+  }
+
   /** The newest row of the locator; `next` leads to older ones. */
   def chain(locator: Long): Long = {
     var slot = chains.first(locator & HashMask)
@@ -63,16 +83,31 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
    * @param isNew nothing below this overlay holds the key
    */
   def write(existing: Long, probe: KeyProbe, value: ValueBytes, isNew: Boolean): Unit = {
-    if (existing == 0) append(probe, value, isNew, 0L)
+    if (existing == 0) insert(newRow(probe, value, if (isNew) New else 0), probe)
+    else if (isAppended(existing)) replace(existing, newRow(probe, value, flags(existing) & New), probe)
     else if (value.isTombstone) setFlags(existing, flags(existing) | Tombstone)
     else if (valueLength(existing) == value.length) {
       Bytes.copy(value.base, value.offset, null, valueAddress(existing), value.length)
       setFlags(existing, flags(existing) & ~Tombstone)
-    } else append(probe, value, (flags(existing) & New) != 0, existing)
+    } else replace(existing, newRow(probe, value, flags(existing) & New), probe)
   }
 
+  /**
+   * Put values after those that the key has.
+   *
+   * @param exists whether the key has any, here or below
+   */
+  def append(existing: Long, probe: KeyProbe, value: ValueBytes, exists: Boolean): Unit =
+    if (existing == 0 && exists) insert(newRow(probe, value, Appended), probe)
+    else if (existing == 0 || !exists) write(existing, probe, value, isNew = !exists)
+    else {
+      val row = newRow(probe, value, Appended | (flags(existing) & New))
+      table.replace(probe.keyHash, existing, row)
+      Platform.putLong(null, row + 48, existing)
+    }
+
   /** Write all rows to a file, as `keygroups.segment.chunk` reads them. KeyGroupsException: the local disk is full. */
-  def writeTo(path: Path): ChunkMessage =
+  def writeTo(path: Path, family: Int): ChunkMessage =
     try {
       val channel = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
       try {
@@ -80,7 +115,7 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
         keys.writeTo(channel)
         values.writeTo(channel)
       } finally channel.close()
-      ChunkMessage(path.toString, count, keys.bytes, values.bytes)
+      ChunkMessage(family, path.toString, count, keys.bytes, values.bytes)
     } catch {
       case error: IOException =>
         Files.deleteIfExists(path)
@@ -94,7 +129,7 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
     if (prefixed) chains.release()
   }
 
-  private def append(probe: KeyProbe, value: ValueBytes, isNew: Boolean, superseded: Long): Unit = {
+  private def newRow(probe: KeyProbe, value: ValueBytes, flags: Int): Long = {
     val row = newHeader()
     val key = keys.allocate(probe.length)
     Bytes.copy(probe.base, probe.offset, null, key, probe.length)
@@ -105,24 +140,30 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
     Platform.putInt(null, row + 8, probe.h)
     Platform.putInt(null, row + 12, probe.length)
     Platform.putInt(null, row + 16, length)
-    Platform.putInt(null, row + 20, (count << 3) | (if (isNew) New else 0) | (if (value.isTombstone) Tombstone else 0))
+    Platform.putInt(null, row + 20, (count << NumberShift) | flags | (if (value.isTombstone) Tombstone else 0))
     Platform.putLong(null, row + 24, key)
     Platform.putLong(null, row + 32, data)
     Platform.putLong(null, row + 40, 0L)
+    Platform.putLong(null, row + 48, 0L)
     count += 1
     if (prefixed) link(row, probe.locator)
-    if (superseded == 0) insert(row, probe.keyHash) else replace(superseded, row, probe.keyHash)
+    row
   }
 
-  private def insert(row: Long, hash: Long): Unit = {
+  private def insert(row: Long, probe: KeyProbe): Unit = {
     if (table.isFull) table = table.grown(row => tableHash(row))
-    table.add(hash, row)
+    table.add(probe.keyHash, row)
   }
 
-  private def replace(old: Long, row: Long, hash: Long): Unit = {
-    table.replace(hash, old, row)
-    setFlags(old, flags(old) | Superseded)
-    Platform.putLong(null, old + 32, row) // the old value is dead: its place says what superseded it
+  /** The row takes the place of another, and of all that the other was put after. */
+  private def replace(existing: Long, row: Long, probe: KeyProbe): Unit = {
+    table.replace(probe.keyHash, existing, row)
+    var old = existing
+    while (old != 0) {
+      setFlags(old, flags(old) | Superseded)
+      Platform.putLong(null, old + 32, row) // the old value is dead: its place says what superseded it
+      old = older(old)
+    }
   }
 
   private def link(row: Long, locator: Long): Unit = {
@@ -136,7 +177,7 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
   }
 
   private def tableHash(row: Long): Long =
-    if (prefixed) Bytes.hash(null, keyAddress(row), keyLength(row)) >>> 16 else Overlay.locator(row) & HashMask
+    if (hashedLocators) Overlay.locator(row) & HashMask else KeyProbe.hash(null, keyAddress(row), keyLength(row))
 
   private def newHeader(): Long = {
     val row = headers.allocate(HeaderBytes)
@@ -168,9 +209,12 @@ final class Overlay(prefixed: Boolean, expectedRows: Int) {
   }
 }
 
-/** A row: locator 8, h 4, key length 4, value length 4, number and flags 4, key address 8, value address 8, chain 8. */
+/**
+ * A row: locator 8, h 4, key length 4, value length 4, number and flags 4, key address 8, value address 8, the next row of
+ * its locator 8, the row that it was put after 8.
+ */
 object Overlay {
-  val HeaderBytes = 48
+  val HeaderBytes = 56
   /** What Python reads of a header. */
   val WrittenBytes = 24
   val HeadersPerPage: Int = io.keygroups.spark.memory.PagePool.PageBytes / HeaderBytes
@@ -179,19 +223,33 @@ object Overlay {
   val Superseded = 1
   val New = 2
   val Tombstone = 4
+  /** The values come after those of an older row, here or below. */
+  val Appended = 8
+  private val NumberShift = 4
 
   def locator(row: Long): Long = Platform.getLong(null, row)
   def keyLength(row: Long): Int = Platform.getInt(null, row + 12)
   def valueLength(row: Long): Int = Platform.getInt(null, row + 16)
   def flags(row: Long): Int = Platform.getInt(null, row + 20)
-  def number(row: Long): Int = flags(row) >>> 3
+  def number(row: Long): Int = flags(row) >>> NumberShift
   def isTombstone(row: Long): Boolean = (flags(row) & Tombstone) != 0
+  def isAppended(row: Long): Boolean = (flags(row) & Appended) != 0
+  /** Nothing below the overlay held the key when it was written. */
+  def isNew(row: Long): Boolean = (flags(row) & New) != 0
   def isSuperseded(row: Long): Boolean = (flags(row) & Superseded) != 0
   def keyAddress(row: Long): Long = Platform.getLong(null, row + 24)
   def valueAddress(row: Long): Long = Platform.getLong(null, row + 32)
   /** The row that took the place of a superseded one. */
   def successor(row: Long): Long = Platform.getLong(null, row + 32)
   def next(row: Long): Long = Platform.getLong(null, row + 40)
+  /** The row that an appended one was put after, 0 if that is not in this overlay. */
+  def older(row: Long): Long = Platform.getLong(null, row + 48)
+  /** The first of the rows that were put one after another. */
+  def oldest(row: Long): Long = {
+    var first = row
+    while (older(first) != 0) first = older(first)
+    first
+  }
 
   private def setFlags(row: Long, flags: Int): Unit = Platform.putInt(null, row + 20, flags)
 }

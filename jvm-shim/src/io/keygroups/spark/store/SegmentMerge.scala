@@ -1,16 +1,15 @@
 package io.keygroups.spark.store
 
 import io.keygroups.spark.memory.Bytes
-import io.keygroups.spark.segment.{Block, MappedSegment}
+import io.keygroups.spark.segment.{Block, Part}
 
 /** A place in one segment. */
-private final class Cursor(segment: MappedSegment, start: Option[Long]) {
+private final class Cursor(segment: Part, start: Option[Long], last: Long) {
   private var at = start.fold(0)(segment.blockOf)
   private var row = start match {
     case Some(locator) if at < segment.blocks.length => segment.blocks(at).lowerBound(locator)
     case _ => 0
   }
-  private val last = start.getOrElse(Long.MaxValue)
 
   def block: Block = segment.blocks(at)
   def current: Int = row
@@ -37,10 +36,11 @@ private final class Cursor(segment: MappedSegment, start: Option[Long]) {
  * The newest row of each key in several segments, in order of (locator, key), tombstones included.
  *
  * @param segments newest first
- * @param locator only rows of this locator
+ * @param from only rows from this locator on
+ * @param last only rows up to this locator
  */
-final class SegmentMerge(segments: Array[MappedSegment], locator: Option[Long]) {
-  private var cursors = segments.map(new Cursor(_, locator)).filterNot(_.isDone)
+final class SegmentMerge(segments: Array[Part], from: Option[Long], last: Long) {
+  private var cursors = segments.map(new Cursor(_, from, last)).filterNot(_.isDone)
   private var block: Block = _
   private var row = 0
 
@@ -49,6 +49,7 @@ final class SegmentMerge(segments: Array[MappedSegment], locator: Option[Long]) 
   def valueAddress: Long = block.valueAddress(row)
   def valueLength: Int = block.valueLength(row)
   def isTombstone: Boolean = block.isTombstone(row)
+  def locator: Long = block.locator(row)
 
   /** Go to the next key; false at the end. */
   def next(): Boolean = {

@@ -1,122 +1,101 @@
 package io.keygroups.spark.store
 
-import java.nio.file.Paths
+import java.nio.file.Path
 import java.util.UUID
 import java.util.concurrent.Future
 
 import io.keygroups.spark.Failures
-import io.keygroups.spark.memory.{Bytes, Reaper}
-import io.keygroups.spark.segment.{Block, MappedSegment}
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import io.keygroups.spark.bridge.{Catalog, ChunkMessage}
+import io.keygroups.spark.memory.Reaper
+import io.keygroups.spark.segment.MappedSegment
 
 /** What a session needs of its provider. */
 trait SessionHost {
-  def keyShape: KeyShape
-  def valueFields: Int
   def overlayBytes: Long
-  def expectedRows: Int
-  /** Where a chunk may be written. */
-  def chunkFolder: java.io.File
-  /** Sort a chunk of a session that goes on, in the background. */
-  def applyChunk(session: String, chunk: ChunkMessage): Future[MappedSegment]
+  /** Rows that the last batch wrote to a family. */
+  def expectedRows(family: Int): Int
+  /** Where chunks may be written. */
+  def chunkFolder: Path
+  /** Sort chunks of a session that goes on, in the background. */
+  def applyChunks(session: String, chunks: Seq[ChunkMessage]): Future[MappedSegment]
 }
 
-/**
- * One open version of a store in one task: the base version's segments, and over them what the task has written.
- * From new to old: the active overlay, an overlay that is being sorted, segments of this session, segments of the base.
- */
-final class Session(host: SessionHost, private var base: LoadedVersion, readOnly: Boolean) {
+/** One open version of a store in one task: the base version's segments, and over them what the task has written. */
+final class Session(host: SessionHost, private var base: LoadedVersion, val readOnly: Boolean) {
   val id: String = UUID.randomUUID().toString
-  val shape: KeyShape = host.keyShape
-  val keyFields: Int = shape.schema.length
-  val valueFields: Int = host.valueFields
-  private val probe = new KeyProbe(shape, base.maxParallelism)
-  private val value = new ValueBytes
-  private var active = if (readOnly) null else newOverlay(host.expectedRows)
-  private var sorting: Overlay = _
+  private var opened = Map.empty[String, FamilySession]
+  private var present = base.catalog.families.map(f => f.name -> f).toMap
+  private var next = base.catalog.next_family
   private var sorted: Future[MappedSegment] = _
   private var own = Array.empty[MappedSegment]
-  private var retired = List.empty[Overlay]
-  private var hasScans = false
-  private var newKeys = 0L
   private var moves = 0
+  private var hasWrites = false
   @volatile private var closed = false
 
   /** Scans that began in another era read memory that may be gone. */
   def era: Int = moves
 
   def version: LoadedVersion = base
-  def numKeys: Long = base.numKeys + newKeys
-  def rowsWritten: Int = if (active == null) 0 else active.rows
-  def overlayBytes: Long = (if (active == null) 0L else active.bytes) + (if (sorting == null) 0L else sorting.bytes)
+  def overlayBytes: Long = opened.valuesIterator.map(_.bytes).sum
 
-  def get(key: UnsafeRow): UnsafeRow = {
-    requireOpen()
-    probe.set(key)
-    val row = findWritten()
-    if (row == 0) getSealed()
-    else if (Overlay.isTombstone(row)) null
-    else Bytes.row(valueFields, Overlay.valueAddress(row), Overlay.valueLength(row))
+  /** The families and keys of the base version, changed by what this session did. */
+  def catalog: Catalog = Catalog(present.values.toSeq.sortBy(_.id).map { family =>
+    family.copy(keys = family.keys + opened.get(family.name).fold(0L)(_.addedKeys))
+  }, next)
+
+  /** Rows written to each family by its number. */
+  def rowsWritten: Map[Int, Int] = opened.valuesIterator.map(f => f.family.id -> f.rowsWritten).toMap
+
+  def find(name: String): Option[FamilySession] = opened.get(name)
+
+  /** Whether the version has a family of that name. */
+  def has(name: String): Boolean = present.contains(name)
+
+  /**
+   * See a family; one that the version does not have is created.
+   *
+   * @param numbered the family with the number it is given
+   */
+  def open(name: String, numbered: Int => Family): FamilySession = {
+    val known = present.get(name)
+    val family = numbered(known.fold(next)(_.id))
+    if (known.isEmpty) next += 1
+    present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
+    val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id))
+    session.see(own ++ base.segments)
+    opened = opened.updated(name, session)
+    session
   }
 
-  def exists(key: UnsafeRow): Boolean = {
-    requireOpen()
-    probe.set(key)
-    val row = findWritten()
-    if (row == 0) existsSealed() else !Overlay.isTombstone(row)
+  /** Remove a family with all its rows. */
+  def drop(name: String): Unit = {
+    opened.get(name).foreach(_.release())
+    opened -= name
+    present -= name
   }
 
-  def put(key: UnsafeRow, row: UnsafeRow): Unit = {
-    requireOpen()
-    probe.set(key)
-    val existing = active.find(probe.keyHash, probe.base, probe.offset, probe.length)
-    val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
-    active.write(existing, probe, value.set(row), !existed)
-    if (!existed) newKeys += 1
-    if (active.bytes > host.overlayBytes) sortActive()
+  /** Called after each write, with the bytes of the overlay that it went to. */
+  private[store] def afterWrite(bytes: Long): Unit = {
+    hasWrites = true
+    if (bytes > host.overlayBytes) sortActive()
   }
 
-  def remove(key: UnsafeRow): Unit = {
-    requireOpen()
-    probe.set(key)
-    val existing = active.find(probe.keyHash, probe.base, probe.offset, probe.length)
-    val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
-    if (existed) {
-      active.write(existing, probe, value.tombstone(), isNew = false)
-      newKeys -= 1
-    }
-  }
-
-  /** All rows: those of this moment, though rows written while it goes on may show or not. */
-  def scan(): Scan = {
-    requireOpen()
-    hasScans = true
-    new Scan(this, overlays, segments, None, _ => true)
-  }
-
-  /** The rows whose keys begin with `prefix`. */
-  def scanPrefix(prefix: UnsafeRow): Scan = {
-    requireOpen()
-    hasScans = true
-    val filter = new KeyProbe(shape, base.maxParallelism)
-    val wanted = filter.setPrefix(prefix)
-    new Scan(this, overlays, segments, Some(filter.locator), filter.hasPrefix(_, wanted))
-  }
-
-  /** The last chunk of this session, once all earlier ones are sorted. */
-  def seal(): ChunkMessage = {
+  /** The last chunks of this session, once all earlier ones are sorted. */
+  def seal(): Seq[ChunkMessage] = {
     requireOpen()
     finishSorting()
-    if (active.rows == 0) ChunkMessage("", 0, 0, 0) else active.writeTo(newChunk())
+    opened.valuesIterator.flatMap(_.seal(host.chunkFolder)).toSeq
   }
 
-  /** See the committed version from now on. The overlay has become one of its segments; scans of before end. */
+  /** See the committed version from now on. The overlays have become one of its segments; scans of before end. */
   def moveTo(committed: LoadedVersion): Unit = {
     moves += 1
-    releaseWrites()
+    releaseOwn()
+    opened.valuesIterator.foreach(_.forgetWrites())
     base.release()
     base = committed
-    newKeys = 0
+    present = base.catalog.families.map(f => f.name -> f).toMap
+    seeSegments()
   }
 
   def isOpen: Boolean = !closed
@@ -125,7 +104,12 @@ final class Session(host: SessionHost, private var base: LoadedVersion, readOnly
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
-      if (active != null) Reaper.later(releaseWrites())
+      if (hasWrites) {
+        Reaper.later {
+          releaseOwn()
+          opened.valuesIterator.foreach(_.release())
+        }
+      }
       base.release()
     }
   }
@@ -133,84 +117,33 @@ final class Session(host: SessionHost, private var base: LoadedVersion, readOnly
   def requireOpen(): Unit =
     if (closed) throw new IllegalStateException(s"session $id of version ${base.key.version} is closed")
 
-  private def findWritten(): Long = {
-    var row = if (active == null) 0L else active.find(probe.keyHash, probe.base, probe.offset, probe.length)
-    if (row == 0 && sorting != null) row = sorting.find(probe.keyHash, probe.base, probe.offset, probe.length)
-    row
-  }
-
-  private def existsBelowActive(): Boolean = {
-    val row = if (sorting == null) 0L else sorting.find(probe.keyHash, probe.base, probe.offset, probe.length)
-    if (row == 0) existsSealed() else !Overlay.isTombstone(row)
-  }
-
-  private def getSealed(): UnsafeRow =
-    if (!existsSealed()) null
-    else Bytes.row(valueFields, foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow))
-
-  private def existsSealed(): Boolean =
-    (locate(own) || locate(base.segments)) && !foundBlock.isTombstone(foundRow)
-
-  private var foundBlock: Block = _
-  private var foundRow = 0
-
-  /** Find the newest row of the probed key in sealed segments. */
-  private def locate(segments: Array[MappedSegment]): Boolean = {
-    var i = 0
-    while (i < segments.length) {
-      val segment = segments(i)
-      val at = segment.blockOf(probe.locator)
-      if (at < segment.blocks.length) {
-        val block = segment.blocks(at)
-        val row = block.find(probe.locator, probe.base, probe.offset, probe.length)
-        if (row >= 0) {
-          foundBlock = block
-          foundRow = row
-          return true
-        }
-      }
-      i += 1
-    }
-    false
-  }
-
-  private def overlays: Array[Overlay] = Array(active, sorting).filter(_ != null)
-  private def segments: Array[MappedSegment] = own ++ base.segments
-
-  private def newOverlay(rows: Int) = new Overlay(shape.prefixColumns > 0, rows)
-
   private def sortActive(): Unit = {
     finishSorting()
-    val chunk = active.writeTo(newChunk())
-    sorting = active
-    sorted = host.applyChunk(id, chunk)
-    active = newOverlay(chunk.rows)
+    val chunks = opened.valuesIterator.flatMap(_.startSorting(host.chunkFolder)).toSeq
+    sorted = host.applyChunks(id, chunks)
   }
 
-  private def finishSorting(): Unit = if (sorting != null) {
+  private def finishSorting(): Unit = if (sorted != null) {
     own = Session.await(sorted) +: own
-    if (hasScans) retired ::= sorting else sorting.release()
-    sorting = null
+    sorted = null
+    opened.valuesIterator.foreach(_.dropSorting())
+    seeSegments()
   }
 
-  private def newChunk() = Paths.get(host.chunkFolder.getPath, s"${UUID.randomUUID()}.chunk")
+  private def seeSegments(): Unit = {
+    val segments = own ++ base.segments
+    opened.valuesIterator.foreach(_.see(segments))
+  }
 
-  private def releaseWrites(): Unit = {
-    if (sorting != null) finishQuietly()
-    if (active != null) active.release()
-    active = null
-    retired.foreach(_.release())
-    retired = Nil
+  /** A closed session's chunks may still be on their way through the sort; its overlays are no longer needed. */
+  private def releaseOwn(): Unit = {
+    if (sorted != null) {
+      try own = Session.await(sorted) +: own
+      catch { case scala.util.control.NonFatal(_) => () }
+      sorted = null
+    }
     own.foreach(_.release())
     own = Array.empty
-  }
-
-  /** An aborted session's chunk may still be on its way through the sort; its overlay is no longer needed. */
-  private def finishQuietly(): Unit = {
-    try own = Session.await(sorted) +: own
-    catch { case scala.util.control.NonFatal(_) => () }
-    sorting.release()
-    sorting = null
   }
 }
 

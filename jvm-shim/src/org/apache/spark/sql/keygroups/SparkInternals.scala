@@ -6,6 +6,8 @@ import java.nio.file.attribute.PosixFilePermissions
 
 import scala.jdk.CollectionConverters._
 
+import io.keygroups.spark.KeyGroupsException
+import org.apache.hadoop.fs.Path
 import org.apache.spark.{SparkEnv, SparkException, SparkFiles, SparkThrowable}
 import org.apache.spark.api.python.PythonUtils
 import org.apache.spark.sql.errors.QueryExecutionErrors
@@ -40,7 +42,8 @@ object SparkInternals {
 
   /** A new folder, 0700, under `parent` or, if that is empty, under Spark's local directory; gone at JVM exit. */
   def createLocalFolder(parent: String): File = {
-    val root = if (parent.nonEmpty) parent else Utils.getLocalDir(SparkEnv.get.conf)
+    val spark = Option(SparkEnv.get).map(env => Utils.getLocalDir(env.conf))
+    val root = if (parent.nonEmpty) parent else spark.getOrElse(System.getProperty("java.io.tmpdir"))
     val folder = Utils.createTempDir(root, "keygroups")
     Files.setPosixFilePermissions(folder.toPath, PosixFilePermissions.fromString("rwx------"))
     folder
@@ -52,8 +55,10 @@ object SparkInternals {
   def failedToCommit(store: String, cause: Throwable): Throwable =
     withText(QueryExecutionErrors.failedToCommitStateFileError(store, cause), cause)
 
-  /** Spark's error of a failed load, likewise. */
-  def failedToLoad(cause: Throwable): Throwable = cause match {
+  /** Spark's error of a failed load of the store in that folder, likewise. */
+  def failedToLoad(folder: Path, cause: Throwable): Throwable = cause match {
+    case damaged: KeyGroupsException if damaged.kind == "checkpoint" =>
+      withText(QueryExecutionErrors.failedToReadStreamingStateFileError(folder, cause), cause)
     case known: SparkThrowable if known.getCondition != null => StateStoreErrors.cannotLoadStore(cause)
     case _ => withText(StateStoreErrors.cannotLoadStore(cause), cause)
   }

@@ -1,0 +1,50 @@
+package io.keygroups.spark
+
+import java.util.concurrent.ConcurrentHashMap
+
+import io.keygroups.spark.bridge.FamilyMessage
+import io.keygroups.spark.keys.{KeyShape, PartitionColumns}
+import io.keygroups.spark.store.Family
+import org.apache.hadoop.conf.Configuration
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+
+/** A column family as the query declares it; its number depends on the version that is open. */
+final case class DeclaredFamily(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
+    shape: KeyShape, hasLists: Boolean, isInternal: Boolean) {
+
+  def numbered(id: Int): Family = Family(id, name, shape, valueSchema.length, hasLists, isInternal,
+    FamilyMessage(id, name, keySchema.json, valueSchema.json, encoder.json, hasLists, isInternal, keys = 0))
+}
+
+/** The column families that a provider was told of. They outlive its stores: readers declare in one and read in another. */
+final class Families(storeId: StateStoreId, hadoopConf: Configuration) {
+  private val declared = new ConcurrentHashMap[String, DeclaredFamily]()
+
+  def get(name: String): Option[DeclaredFamily] = Option(declared.get(name))
+
+  def forget(name: String): Unit = {
+    declared.remove(name)
+    ()
+  }
+
+  def declare(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
+      hasLists: Boolean, isInternal: Boolean): DeclaredFamily = {
+    // The schema in the encoder is the one to trust: Spark's joins leave the timestamp out of the other.
+    val schema = Families.schemaOf(encoder)
+    val shape = PartitionColumns.shape(storeId, name, schema, encoder, hadoopConf)
+    val family = DeclaredFamily(name, schema, valueSchema, encoder, shape, hasLists, isInternal)
+    declared.put(name, family)
+    family
+  }
+}
+
+private object Families {
+  def schemaOf(encoder: KeyStateEncoderSpec): StructType = encoder match {
+    case NoPrefixKeyStateEncoderSpec(schema) => schema
+    case PrefixKeyScanStateEncoderSpec(schema, _) => schema
+    case RangeKeyScanStateEncoderSpec(schema, _) => schema
+    case TimestampAsPrefixKeyStateEncoderSpec(schema) => schema
+    case TimestampAsPostfixKeyStateEncoderSpec(schema) => schema
+  }
+}

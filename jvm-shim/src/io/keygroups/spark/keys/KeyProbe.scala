@@ -1,0 +1,84 @@
+package io.keygroups.spark.keys
+
+import io.keygroups.spark.memory.Bytes
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+
+/**
+ * A key as lookups see it: its stored bytes, and the numbers that say where its row lies. One object a session and family,
+ * set anew for each row; not for several threads at once.
+ */
+abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
+  private val hashProjection = shape.hash.orNull
+
+  var base: AnyRef = _
+  var offset: Long = 0
+  var length: Int = 0
+  /** 48 bits of the hash of the stored bytes. */
+  var keyHash: Long = 0
+  /** Spark's hash of the partitioning columns, 0 if there are none. */
+  var h: Int = 0
+  /** Where the row lies in a segment: see `KeyOrder`. */
+  var locator: Long = 0
+
+  /** Become a key. */
+  def set(key: UnsafeRow): Unit
+
+  /** Become what all keys with this scan prefix begin with; the key itself is not good afterwards. */
+  def setPrefix(prefix: UnsafeRow): Unit
+
+  /** Whether a stored key begins with the prefix that was set. */
+  def isPrefixOf(key: Long, keyLength: Int): Boolean
+
+  /** A stored key, now in an array that nobody else changes, as a row. */
+  def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow
+
+  protected final def partitionHash(key: UnsafeRow): Int =
+    if (hashProjection == null) 0 else hashProjection(key).getInt(0)
+
+  protected final def hashedLocator(hash: Long): Long = (Math.floorMod(h, maxParallelism).toLong << 48) | hash
+}
+
+object KeyProbe {
+  def hash(base: AnyRef, offset: Long, length: Int): Long = Bytes.hash(base, offset, length) >>> 16
+
+  def hash(row: UnsafeRow): Long = hash(row.getBaseObject, row.getBaseOffset, row.getSizeInBytes)
+
+  def apply(shape: KeyShape, maxParallelism: Int): KeyProbe = shape.order match {
+    case KeyOrder.Ordered(ordinals) => new OrderedKeyProbe(shape, ordinals, maxParallelism)
+    case KeyOrder.Timed => new TimedKeyProbe(shape, maxParallelism)
+    case _ => new PlainKeyProbe(shape, maxParallelism)
+  }
+}
+
+/** Keys stored as their UnsafeRow, which takes no copy. */
+final class PlainKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe(shape, maxParallelism) {
+  private val prefixProjection: UnsafeProjection = if (shape.prefixColumns == 0) null else shape.prefix
+  private val tested = new UnsafeRow(shape.schema.length)
+  private var wanted: UnsafeRow = _
+
+  override def set(key: UnsafeRow): Unit = {
+    base = key.getBaseObject
+    offset = key.getBaseOffset
+    length = key.getSizeInBytes
+    keyHash = KeyProbe.hash(base, offset, length)
+    h = partitionHash(key)
+    locator = hashedLocator(if (prefixProjection == null) keyHash else KeyProbe.hash(prefixProjection(key)))
+  }
+
+  override def setPrefix(prefix: UnsafeRow): Unit = {
+    wanted = prefixProjection(prefix).copy()
+    h = partitionHash(prefix)
+    locator = hashedLocator(KeyProbe.hash(wanted))
+  }
+
+  override def isPrefixOf(key: Long, keyLength: Int): Boolean = {
+    tested.pointTo(null, key, keyLength)
+    prefixProjection(tested) == wanted
+  }
+
+  override def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = {
+    val row = new UnsafeRow(shape.schema.length)
+    row.pointTo(bytes, offset, length)
+    row
+  }
+}

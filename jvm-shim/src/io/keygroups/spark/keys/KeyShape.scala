@@ -1,0 +1,56 @@
+package io.keygroups.spark.keys
+
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.types.StructType
+
+/** How the rows of a family are sorted, and so which scans it has. */
+sealed trait KeyOrder
+
+object KeyOrder {
+  /** By a hash of the key. */
+  case object Hashed extends KeyOrder
+
+  /** By a hash of the leading columns, which a prefix scan gives; rows of one prefix by the bytes of their keys. */
+  final case class Prefixed(columns: Int) extends KeyOrder
+
+  /** By a hash of all columns but the last, which a prefix scan gives; rows of one prefix by the last, a timestamp. */
+  case object Timed extends KeyOrder
+
+  /** By these columns, over all key groups: range scans. */
+  final case class Ordered(ordinals: Seq[Int]) extends KeyOrder
+}
+
+/**
+ * What of a key says where its row lies.
+ *
+ * @param schema of the key
+ * @param partitionColumns the columns by which Spark partitions the operator's rows, each as the way to it: the ordinal in
+ *                         the key, then ordinals in structs
+ */
+final case class KeyShape(schema: StructType, order: KeyOrder, partitionColumns: Seq[Seq[Int]]) {
+
+  /** Leading columns that a prefix scan gives; 0 where there are no prefix scans by hash. */
+  val prefixColumns: Int = order match {
+    case KeyOrder.Prefixed(columns) => columns
+    case KeyOrder.Timed => schema.length - 1
+    case _ => 0
+  }
+
+  /** Spark's own hash of the partitioning columns; None where all rows lie in partition 0. */
+  def hash: Option[UnsafeProjection] =
+    if (partitionColumns.isEmpty) None
+    else {
+      // Pmod(hash, partitions): the partition id without its modulus.
+      val hash = HashPartitioning(partitionColumns.map(column), 1).partitionIdExpression.children.head
+      Some(UnsafeProjection.create(Seq(hash)))
+    }
+
+  def prefix: UnsafeProjection = UnsafeProjection.create((0 until prefixColumns).map(reference))
+
+  private def column(way: Seq[Int]): Expression =
+    way.tail.foldLeft(reference(way.head))((struct, ordinal) => GetStructField(struct, ordinal))
+
+  private def reference(ordinal: Int): Expression =
+    BoundReference(ordinal, schema(ordinal).dataType, schema(ordinal).nullable)
+}

@@ -1,0 +1,14 @@
+package io.keygroups.spark.store
+
+import io.keygroups.spark.bridge.FamilyMessage
+import io.keygroups.spark.keys.KeyShape
+
+/**
+ * A column family: rows of one schema, with a key space of their own.
+ *
+ * @param id its number in segments
+ * @param hasLists a key has any number of values
+ * @param isInternal Spark keeps its own books in it; its keys do not count as the user's
+ */
+final case class Family(id: Int, name: String, shape: KeyShape, valueFields: Int, hasLists: Boolean, isInternal: Boolean,
+    message: FamilyMessage)

@@ -1,0 +1,261 @@
+package io.keygroups.spark.store
+
+import java.nio.file.Path
+import java.util.UUID
+
+import io.keygroups.spark.bridge.ChunkMessage
+import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
+import io.keygroups.spark.memory.Bytes
+import io.keygroups.spark.segment.{Block, MappedSegment, Part}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+
+/**
+ * What a session sees of one family. From new to old: the active overlay, an overlay that is being sorted, segments of the
+ * session, segments of the base version.
+ *
+ * @param maxParallelism G
+ */
+final class FamilySession(session: Session, val family: Family, maxParallelism: Int, expectedRows: Int) {
+  private val probe = KeyProbe(family.shape, maxParallelism)
+  private val value = new ValueBytes
+  private var active: Overlay = _
+  private var sorting: Overlay = _
+  private var retired = List.empty[Overlay]
+  private var parts = Array.empty[Part]
+  private var hasScans = false
+  private var newKeys = 0L
+
+  /** Keys written and not there before, less keys removed. */
+  def addedKeys: Long = newKeys
+  def bytes: Long = size(active) + size(sorting)
+  def hasPrefixScan: Boolean = family.shape.order != KeyOrder.Hashed
+  def hasRangeScan: Boolean = family.shape.order match {
+    case KeyOrder.Ordered(_) | KeyOrder.Timed => true
+    case _ => false
+  }
+  def rowsWritten: Int = if (active == null) 0 else active.rows
+
+  /** The value of a key, null if it has none; of a list the first. */
+  def get(key: UnsafeRow): UnsafeRow = if (family.hasLists) list(key).nextOption().orNull else getSingle(key)
+
+  private def getSingle(key: UnsafeRow): UnsafeRow = {
+    session.requireOpen()
+    probe.set(key)
+    val row = findWritten()
+    if (row == 0) getSealed()
+    else if (Overlay.isTombstone(row)) null
+    else Bytes.row(family.valueFields, Overlay.valueAddress(row), Overlay.valueLength(row))
+  }
+
+  /** All values of a key of a family with lists. */
+  def list(key: UnsafeRow): ValueList = {
+    session.requireOpen()
+    probe.set(key)
+    new ValueList(family.valueFields, gather(probe.keyHash, probe.locator, probe.base, probe.offset, probe.length))
+  }
+
+  def exists(key: UnsafeRow): Boolean = {
+    session.requireOpen()
+    probe.set(key)
+    val row = findWritten()
+    if (row == 0) existsSealed() else !Overlay.isTombstone(row)
+  }
+
+  def put(key: UnsafeRow, row: UnsafeRow): Unit =
+    write(key, if (family.hasLists) value.setList(Array(row)) else value.set(row), append = false)
+  def putList(key: UnsafeRow, rows: Array[UnsafeRow]): Unit = write(key, value.setList(rows), append = false)
+  def appendList(key: UnsafeRow, rows: Array[UnsafeRow]): Unit = write(key, value.setList(rows), append = true)
+
+  private def write(key: UnsafeRow, value: ValueBytes, append: Boolean): Unit = {
+    session.requireOpen()
+    probe.set(key)
+    val overlay = writable()
+    val existing = overlay.find(probe.keyHash, probe.base, probe.offset, probe.length)
+    val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
+    if (append) overlay.append(existing, probe, value, existed) else overlay.write(existing, probe, value, !existed)
+    if (!existed) newKeys += 1
+    session.afterWrite(overlay.bytes)
+  }
+
+  def remove(key: UnsafeRow): Unit = {
+    session.requireOpen()
+    probe.set(key)
+    val overlay = writable()
+    val existing = overlay.find(probe.keyHash, probe.base, probe.offset, probe.length)
+    val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
+    if (existed) {
+      overlay.write(existing, probe, value.tombstone(), isNew = false)
+      newKeys -= 1
+    }
+  }
+
+  /**
+   * All rows: those of this moment, though rows written while it goes on may show or not.
+   *
+   * @param allValues one pair for each value of a key
+   */
+  def scan(allValues: Boolean): Scan = family.shape.order match {
+    case KeyOrder.Ordered(_) => scanOf(new OrderedRows(overlays, parts, None, None, None), _ => true, allValues)
+    case _ =>
+      if (!session.readOnly && parts.nonEmpty) writable() // rows that are written on the way have a place to be met in
+      scanOf(new UnorderedRows(overlays, parts, None), _ => true, allValues)
+  }
+
+  /** The rows whose keys begin with `prefix`. */
+  def scanPrefix(prefix: UnsafeRow, allValues: Boolean): Scan = {
+    val filter = KeyProbe(family.shape, maxParallelism)
+    filter.setPrefix(prefix)
+    val accept = (rows: RowSource) => filter.isPrefixOf(rows.keyAddress, rows.keyLength)
+    val rows = family.shape.order match {
+      case KeyOrder.Ordered(_) => new OrderedRows(overlays, parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter))
+      case KeyOrder.Timed => new OrderedRows(overlays, parts, Some(filter.locator), None, None)
+      case _ => new UnorderedRows(overlays, parts, Some(filter.locator))
+    }
+    scanOf(rows, accept, allValues)
+  }
+
+  /** The rows from one key (inclusive) to another (exclusive). */
+  def scanRange(from: Option[UnsafeRow], until: Option[UnsafeRow], allValues: Boolean): Scan =
+    scanOf(new OrderedRows(overlays, parts, None, from.map(bound), until.map(bound)), _ => true, allValues)
+
+  private def bound(key: UnsafeRow): KeyBound = {
+    probe.set(key)
+    KeyBound.of(probe)
+  }
+
+  private def scanOf(rows: RowSource, accept: RowSource => Boolean, allValues: Boolean): Scan = {
+    session.requireOpen()
+    hasScans = true
+    new Scan(session, this, rows, accept, allValues)
+  }
+
+  /** The values of the row that a source stands at. */
+  private[store] def listAt(rows: RowSource): ValueList = {
+    val hash = KeyProbe.hash(null, rows.keyAddress, rows.keyLength)
+    new ValueList(family.valueFields, gather(hash, rows.locator, null, rows.keyAddress, rows.keyLength))
+  }
+
+  /** A stored key as a row. */
+  def keyRow(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = probe.row(bytes, offset, length)
+
+  /** See these segments, newest first. */
+  def see(segments: Array[MappedSegment]): Unit = parts = segments.flatMap(_.part(family.id))
+
+  /** Write the active overlay to a file. It stays readable until `dropSorting`; None if nothing was written. */
+  def startSorting(folder: Path): Option[ChunkMessage] =
+    if (rowsWritten == 0) None
+    else {
+      val chunk = active.writeTo(folder.resolve(s"${UUID.randomUUID()}.chunk"), family.id)
+      sorting = active
+      active = null
+      Some(chunk)
+    }
+
+  /** The sorted overlay's rows are in a segment now. */
+  def dropSorting(): Unit = if (sorting != null) {
+    if (hasScans) retired ::= sorting else sorting.release()
+    sorting = null
+  }
+
+  /** Write the active overlay to a file, as the last of this session. */
+  def seal(folder: Path): Option[ChunkMessage] =
+    if (rowsWritten == 0) None else Some(active.writeTo(folder.resolve(s"${UUID.randomUUID()}.chunk"), family.id))
+
+  /** The writes have become part of the base version. */
+  def forgetWrites(): Unit = {
+    release()
+    newKeys = 0
+  }
+
+  def release(): Unit = {
+    (retired ++ Option(active) ++ Option(sorting)).foreach(_.release())
+    retired = Nil
+    active = null
+    sorting = null
+  }
+
+  /** Those with writes of this session that are in no segment yet, newest first. */
+  private def overlays: Array[Overlay] = Array(active, sorting).filter(_ != null)
+
+  private def writable(): Overlay = {
+    if (active == null) active = new Overlay(family.shape.order, family.hasLists, expectedRows)
+    active
+  }
+
+  private def size(overlay: Overlay): Long = if (overlay == null) 0L else overlay.bytes
+
+  private def findWritten(): Long = {
+    var row = if (active == null) 0L else active.find(probe.keyHash, probe.base, probe.offset, probe.length)
+    if (row == 0 && sorting != null) row = sorting.find(probe.keyHash, probe.base, probe.offset, probe.length)
+    row
+  }
+
+  private def existsBelowActive(): Boolean = {
+    val row = if (sorting == null) 0L else sorting.find(probe.keyHash, probe.base, probe.offset, probe.length)
+    if (row == 0) existsSealed() else !Overlay.isTombstone(row)
+  }
+
+  private def getSealed(): UnsafeRow =
+    if (!existsSealed()) null
+    else Bytes.row(family.valueFields, foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow))
+
+  private def existsSealed(): Boolean =
+    locate(0, probe.locator, probe.base, probe.offset, probe.length) >= 0 && !foundBlock.isTombstone(foundRow)
+
+  private var foundBlock: Block = _
+  private var foundRow = 0
+
+  /** Find the newest row of a key in sealed segments from number `from` on; the number of its segment, or -1. */
+  private def locate(from: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    var i = from
+    while (i < parts.length) {
+      val part = parts(i)
+      val at = part.blockOf(locator)
+      if (at < part.blocks.length) {
+        val block = part.blocks(at)
+        val row = block.find(locator, base, offset, length)
+        if (row >= 0) {
+          foundBlock = block
+          foundRow = row
+          return i
+        }
+      }
+      i += 1
+    }
+    -1
+  }
+
+  /** The values of a key: those of its newest row, after those of older rows as long as they were put after them. */
+  private def gather(keyHash: Long, locator: Long, base: AnyRef, offset: Long, length: Int): Array[Byte] = {
+    var pieces = List.empty[(Long, Int)]
+    var goesOn = true
+    overlays.foreach { overlay =>
+      var row = if (goesOn) overlay.find(keyHash, base, offset, length) else 0L
+      while (row != 0) {
+        if (!Overlay.isTombstone(row)) pieces ::= ((Overlay.valueAddress(row), Overlay.valueLength(row)))
+        goesOn = Overlay.isAppended(row)
+        row = if (goesOn) Overlay.older(row) else 0L
+      }
+    }
+    var at = if (goesOn) locate(0, locator, base, offset, length) else -1
+    while (at >= 0) {
+      if (!foundBlock.isTombstone(foundRow)) {
+        pieces ::= ((foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow)))
+      }
+      at = if (foundBlock.isAppended(foundRow)) locate(at + 1, locator, base, offset, length) else -1
+    }
+    FamilySession.concatenated(pieces)
+  }
+}
+
+private object FamilySession {
+  def concatenated(pieces: List[(Long, Int)]): Array[Byte] = {
+    val bytes = new Array[Byte](pieces.iterator.map(_._2).sum)
+    var at = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET.toLong
+    pieces.foreach { case (address, length) =>
+      Bytes.copy(null, address, bytes, at, length)
+      at += length
+    }
+    bytes
+  }
+}

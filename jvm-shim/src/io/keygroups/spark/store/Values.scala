@@ -1,0 +1,64 @@
+package io.keygroups.spark.store
+
+import io.keygroups.spark.memory.Bytes
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.Platform
+
+/** A value to be written, a list of values, or a tombstone. */
+final class ValueBytes {
+  var base: AnyRef = _
+  var offset: Long = 0
+  var length: Int = 0
+  var isTombstone: Boolean = false
+  private var list = new Array[Byte](256)
+
+  def set(value: UnsafeRow): ValueBytes = point(value.getBaseObject, value.getBaseOffset, value.getSizeInBytes)
+
+  /** Become a list: of each value its length, in 8 bytes, and its bytes. Lists put one after another are a list. */
+  def setList(values: Array[UnsafeRow]): ValueBytes = {
+    val size = values.iterator.map(_.getSizeInBytes + ValueList.LengthBytes).sum
+    if (list.length < size) list = new Array[Byte](2 * size)
+    var at = Platform.BYTE_ARRAY_OFFSET.toLong
+    values.foreach { value =>
+      val bytes = value.getSizeInBytes
+      Platform.putLong(list, at, bytes.toLong)
+      Bytes.copy(value.getBaseObject, value.getBaseOffset, list, at + ValueList.LengthBytes, bytes)
+      at += ValueList.LengthBytes + bytes
+    }
+    point(list, Platform.BYTE_ARRAY_OFFSET.toLong, size)
+  }
+
+  def tombstone(): ValueBytes = {
+    point(null, 0, 0)
+    isTombstone = true
+    this
+  }
+
+  private def point(base: AnyRef, offset: Long, length: Int): ValueBytes = {
+    this.base = base
+    this.offset = offset
+    this.length = length
+    isTombstone = false
+    this
+  }
+}
+
+/** The values of one key of a family with many, in the order in which they were put. */
+final class ValueList(fields: Int, bytes: Array[Byte]) extends Iterator[UnsafeRow] {
+  private var at = 0
+
+  override def hasNext: Boolean = at < bytes.length
+
+  override def next(): UnsafeRow = {
+    if (!hasNext) throw new NoSuchElementException("end of values")
+    val length = Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong).toInt
+    val row = new UnsafeRow(fields)
+    row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong + ValueList.LengthBytes, length)
+    at += ValueList.LengthBytes + length
+    row
+  }
+}
+
+object ValueList {
+  val LengthBytes = 8
+}

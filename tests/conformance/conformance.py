@@ -1,0 +1,161 @@
+"""Run Spark 4.2.0's own test suites on our provider: ``python tests/conformance/conformance.py`` (``make conformance``).
+
+The suites come from Maven Central, Spark's classes from the pyspark package; nothing of either is kept here.
+``suites.json`` lists the suites, and the tests that can pass on Spark's own providers only, each with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+HERE: Final = Path(__file__).resolve().parent
+REPOSITORY: Final = HERE.parents[1]
+BUILD: Final = REPOSITORY / "build" / "conformance"
+SPARK: Final = "4.2.0"
+PYSPARK: Final = BUILD / f"pyspark-{SPARK}" / "pyspark"
+JARS: Final = BUILD / "test-jars"
+SHIM: Final = REPOSITORY / "provider" / "keygroups" / "jars" / "keygroups-spark4.2_2.13.jar"
+TABLE: Final = REPOSITORY / "docs" / "conformance.md"
+SECONDS: Final = 1800
+OPENED: Final = (
+    "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
+    "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
+    "sun.util.calendar",
+)  # fmt: skip
+PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a suite."""
+
+    suite: str
+    succeeded: int
+    failed: list[str]
+    excluded: dict[str, str]
+    finished: bool
+
+
+def prepare() -> None:
+    """Bring Spark's classes and suites, and compile the shim for that Spark and the suites of our own; once."""
+    if not PYSPARK.exists():
+        target = ["--target", str(PYSPARK.parent), f"pyspark=={SPARK}"]
+        _run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *target])
+    if not JARS.exists():
+        _run(["mvn", "-q", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={JARS}"])
+    build = [str(REPOSITORY / "jvm-shim" / "build.py"), "--spark-jars", str(PYSPARK / "jars"), "--output", str(SHIM)]
+    _run([sys.executable, *build])
+    classes = BUILD / "classes"
+    classes.mkdir(parents=True, exist_ok=True)
+    sources = sorted(map(str, (HERE / "scala").glob("*.scala")))
+    compiler = ["scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", str(classes)]
+    _run(["java", "-Xss8m", "-cp", _class_path(), *compiler, *sources])
+
+
+def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
+    """Run one suite in a JVM of its own; its log goes to ``build/conformance/logs``."""
+    home, logs = BUILD / "home", BUILD / "logs"
+    home.mkdir(exist_ok=True)
+    logs.mkdir(exist_ok=True)
+    ours = any(suite.endswith(source.stem) for source in (HERE / "scala").glob("*.scala"))
+    where = BUILD / "classes" if ours else JARS / f"spark-sql_2.13-{SPARK}-tests.jar"
+    flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
+    conf = {
+        "testing": "1",
+        "test.home": home,
+        "ui.enabled": "false",
+        "sql.streaming.stateStore.providerClass": PROVIDER,
+        "executor.extraClassPath": _class_path(),  # executors of a local cluster never start without it
+    }
+    flags += [f"-Dspark.{name}={value}" for name, value in conf.items()]
+    flags += [f"-Djava.io.tmpdir={home}", "-ea", "-Xss4m", "-Xmx4g"]
+    command = ["java", *flags, "-cp", _class_path(), "org.scalatest.tools.Runner", "-R", str(where), "-s", suite, "-oW"]
+    own = {
+        "SPARK_TESTING": "1",
+        "SPARK_HOME": str(PYSPARK),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": str(REPOSITORY / "provider"),
+    }
+    log = logs / f"{suite.rpartition('.')[2]}.log"
+    with log.open("w") as out:
+        try:
+            environment = {**os.environ, **own}
+            subprocess.run(command, cwd=home, env=environment, stdout=out, stderr=out, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            out.write("\nstopped for time\n")
+    return _outcome(suite, log.read_text(errors="replace"), excluded)
+
+
+def _outcome(suite: str, log: str, excluded: dict[str, str]) -> Outcome:
+    found = re.search(r"^Tests: succeeded (\d+), failed (\d+)", log, re.MULTILINE)
+    failed = sorted(set(re.findall(r"^- (.*) \*\*\* FAILED \*\*\*", log, re.MULTILINE)))
+    return Outcome(
+        suite=suite.rpartition(".")[2],
+        succeeded=int(found[1]) if found else len(re.findall(r"^- (?!.*\*\*\*)", log, re.MULTILINE)),
+        failed=[test for test in failed if test not in excluded],
+        excluded={test: excluded[test] for test in failed if test in excluded},
+        finished=found is not None,
+    )
+
+
+def table(outcomes: list[Outcome]) -> str:
+    """The outcomes as a page of Markdown."""
+    lines = [
+        "# Spark's own tests on this provider",
+        "",
+        f"Written by `make conformance`: the suites of Spark {SPARK}, one JVM each. Excluded are tests that assert the",
+        "names, files or metrics of one of Spark's own providers.",
+        "",
+        "| suite | passed | failed | excluded |",
+        "| --- | --- | --- | --- |",
+    ]
+    for o in outcomes:
+        failed = str(len(o.failed)) if o.finished else f"{len(o.failed)}, and it did not end"
+        lines.append(f"| {o.suite} | {o.succeeded} | {failed} | {len(o.excluded)} |")
+    lines += ["", *(f"- Failed in {o.suite}: {test}" for o in outcomes for test in o.failed)]
+    lines += [f"- Excluded in {o.suite}: {test}: {why}" for o in outcomes for test, why in o.excluded.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _class_path() -> str:
+    return os.pathsep.join([str(BUILD / "classes"), str(SHIM), f"{JARS}/*", f"{PYSPARK / 'jars'}/*"])
+
+
+def _run(command: list[str]) -> None:
+    if subprocess.run(command, check=False).returncode:
+        raise click.ClickException(f"{command[0]} failed")
+
+
+@click.command()
+@click.option(
+    "--only", multiple=True, help="Run suites whose name contains this; the table stays as it is. Repeatable."
+)
+def main(only: tuple[str, ...]) -> None:
+    """Run Spark's own test suites on our provider."""
+    prepare()
+    suites = json.loads((HERE / "suites.json").read_text())
+    chosen = {name: why for name, why in suites.items() if not only or any(part in name for part in only)}
+    outcomes = []
+    for suite, excluded in chosen.items():
+        outcomes.append(outcome := run_suite(suite, excluded))
+        counts = f"{outcome.succeeded} passed, {len(outcome.failed)} failed, {len(outcome.excluded)} excluded"
+        click.echo(f"{outcome.suite}: {counts}")
+        for test in outcome.failed:
+            click.echo(f"  failed: {test}")
+    if not only:
+        TABLE.write_text(table(outcomes))
+    sys.exit(any(o.failed or not o.finished for o in outcomes))
+
+
+if __name__ == "__main__":
+    main()
