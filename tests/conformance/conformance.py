@@ -1,4 +1,4 @@
-"""Run Spark 4.2.0's own test suites on our provider: ``python tests/conformance/conformance.py`` (``make conformance``).
+"""Run Spark 4.2.0's own test suites on our provider: ``make conformance``.
 
 The suites come from Maven Central, Spark's classes from the pyspark package; nothing of either is kept here.
 ``suites.json`` lists the suites, and the tests that can pass on Spark's own providers only, each with the reason.
@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,7 @@ BUILD: Final = REPOSITORY / "build" / "conformance"
 SPARK: Final = "4.2.0"
 PYSPARK: Final = BUILD / f"pyspark-{SPARK}" / "pyspark"
 JARS: Final = BUILD / "test-jars"
+SUITES: Final = BUILD / "suites"
 SHIM: Final = REPOSITORY / "provider" / "keygroups" / "jars" / "keygroups-spark4.2_2.13.jar"
 TABLE: Final = REPOSITORY / "docs" / "conformance.md"
 SECONDS: Final = 1800
@@ -50,8 +52,12 @@ def prepare() -> None:
     if not PYSPARK.exists():
         target = ["--target", str(PYSPARK.parent), f"pyspark=={SPARK}"]
         _run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *target])
-    if not JARS.exists():
+    if not SUITES.exists():
         _run(["mvn", "-q", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={JARS}"])
+        packed = JARS / f"spark-sql_2.13-{SPARK}-tests.jar"
+        with zipfile.ZipFile(packed) as jar:
+            jar.extractall(SUITES)  # suites that restore recorded checkpoints want files
+        packed.unlink()
     build = [str(REPOSITORY / "jvm-shim" / "build.py"), "--spark-jars", str(PYSPARK / "jars"), "--output", str(SHIM)]
     _run([sys.executable, *build])
     classes = BUILD / "classes"
@@ -67,7 +73,7 @@ def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
     home.mkdir(exist_ok=True)
     logs.mkdir(exist_ok=True)
     ours = any(suite.endswith(source.stem) for source in (HERE / "scala").glob("*.scala"))
-    where = BUILD / "classes" if ours else JARS / f"spark-sql_2.13-{SPARK}-tests.jar"
+    where = BUILD / "classes" if ours else SUITES
     flags = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED]
     conf = {
         "testing": "1",
@@ -128,7 +134,7 @@ def table(outcomes: list[Outcome]) -> str:
 
 
 def _class_path() -> str:
-    return os.pathsep.join([str(BUILD / "classes"), str(SHIM), f"{JARS}/*", f"{PYSPARK / 'jars'}/*"])
+    return os.pathsep.join([str(BUILD / "classes"), str(SHIM), str(SUITES), f"{JARS}/*", f"{PYSPARK / 'jars'}/*"])
 
 
 def _run(command: list[str]) -> None:

@@ -148,7 +148,7 @@ def test_a_local_segment_goes_with_its_last_holder(tmp_path: Path) -> None:
 )
 def test_rows_in_memory_and_in_a_file_have_one_checksum(tmp_path: Path, key: pa.Array, value: pa.Array) -> None:
     block = Block(np.arange(3, dtype=np.uint64), np.zeros(3, np.int32), key, value)
-    rows = SortedRows(schema_of([block]), [block])
+    rows = SortedRows.of([block])
     assert write_segment(tmp_path, rows.schema, rows.blocks).content.checksum() == rows.checksum()
     write_checkpoint_form(tmp_path / "c", rows, {}, "zstd")
     assert len(restore_segment(tmp_path, tmp_path / "c", "c", rows.checksum()).blocks[0]) == 3

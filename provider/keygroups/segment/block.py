@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -118,6 +118,15 @@ def block_schema(key: pa.DataType, value: pa.DataType, *, families: bool = False
     if appended:
         fields.append(pa.field("appended", pa.bool_(), nullable=False))
     return pa.schema(fields)
+
+
+def conform(block: Block, schema: pa.Schema) -> Block:
+    """The block with columns as ``schema`` has them."""
+    appended = block.appended
+    if appended is None and "appended" in schema.names:
+        appended = _no_appends(len(block))
+    key, value = as_type(block.key, schema.field("key").type), as_type(block.value, schema.field("value").type)
+    return replace(block, key=key, value=value, appended=appended)
 
 
 def has_appends(block: Block) -> bool:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ import pyarrow.ipc as ipc
 import xxhash
 
 from keygroups.errors import CapacityError, CheckpointError
-from keygroups.segment.block import Block, as_type
+from keygroups.segment.block import Block, conform
 from keygroups.segment.layout import BlockLayout, layout_of
 from keygroups.segment.rows import SortedRows, update
 
@@ -81,7 +81,7 @@ def write_segment(folder: Path, schema: pa.Schema, blocks: Iterable[Block]) -> S
     with _all_or_nothing(path), pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, schema) as writer:
         for block in blocks:
             if len(block):
-                writer.write_batch(_conform(block, schema).record_batch(schema))
+                writer.write_batch(conform(block, schema).record_batch(schema))
     return open_segment(path)
 
 
@@ -167,13 +167,6 @@ def _reading(name: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, KeyError, EOFError, OSError, ValueError) as error:
         raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
-
-
-def _conform(block: Block, schema: pa.Schema) -> Block:
-    key, value = schema.field("key").type, schema.field("value").type
-    if block.key.type == key and block.value.type == value:
-        return block
-    return replace(block, key=as_type(block.key, key), value=as_type(block.value, value))
 
 
 def _codec(compression: str) -> pa.Codec | None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from keygroups.segment.block import Block
+from keygroups.segment.block import Block, conform, schema_of
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,12 @@ class SortedRows:
 
     schema: pa.Schema
     blocks: Sequence[Block]
+
+    @staticmethod
+    def of(blocks: Sequence[Block]) -> SortedRows:
+        """Sorted blocks, with columns of the types that all of them fit."""
+        schema = schema_of(blocks)
+        return SortedRows(schema, [conform(block, schema) for block in blocks])
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))

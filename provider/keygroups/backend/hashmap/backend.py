@@ -8,7 +8,7 @@ from pathlib import Path
 from keygroups.backend.base import Backend, Plan, Run
 from keygroups.backend.hashmap.compaction import select_runs
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.segment.block import empty_block, has_appends, schema_of
+from keygroups.segment.block import empty_block, has_appends
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, restore_segment, write_segment
 from keygroups.segment.merge import merge_segments
@@ -31,7 +31,7 @@ class HashMapBackend(Backend):
     def sort(self, chunks: Sequence[Chunk]) -> SortedRows:
         """See ``Backend.sort``."""
         blocks = [read_chunk(chunk) for chunk in sorted(chunks, key=lambda chunk: chunk.family)] or [empty_block()]
-        return SortedRows(schema_of(blocks), blocks)
+        return SortedRows.of(blocks)
 
     def keep(self, rows: SortedRows) -> Segment:
         """See ``Backend.keep``."""

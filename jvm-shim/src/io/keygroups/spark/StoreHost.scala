@@ -21,6 +21,8 @@ import org.apache.spark.internal.Logging
  */
 final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointFiles, versionsToRetain: Int)
   extends SessionHost with Logging {
+  import StoreHost._
+
   private var remote: RemoteStore = _
   private var latest: LoadedVersion = _
   private var isClosed = false
@@ -35,12 +37,14 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   def chunkFolder: Path = open().folder.toPath
 
   /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
-  def load(version: Long, checkpointId: Option[String]): LoadedVersion =
+  def load(version: Long, checkpointId: Option[String]): LoadedVersion = load(version, checkpointId, Attempts)
+
+  private def load(version: Long, checkpointId: Option[String], attempts: Int): LoadedVersion =
     try loadOnce(version, checkpointId)
     catch { // nothing is lost yet: a process that died since the last batch need not fail the task
-      case error: KeyGroupsException if error.kind == "retry" =>
+      case error: KeyGroupsException if error.kind == "retry" && attempts > 1 =>
         logWarning(s"loading version $version of ${spec.store} again", error)
-        loadOnce(version, checkpointId)
+        load(version, checkpointId, attempts - 1)
     }
 
   private def loadOnce(version: Long, checkpointId: Option[String]): LoadedVersion = {
@@ -200,6 +204,11 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   private def ignoring(what: String)(body: => Unit): Unit =
     try body
     catch { case NonFatal(error) => logWarning(s"$what of ${spec.store} failed", error) }
+}
+
+private object StoreHost {
+  /** The store's process may be dead, and so may the one that other stores have started since; the third is new. */
+  val Attempts = 3
 }
 
 /** Times of one commit in ms. */

@@ -1,0 +1,108 @@
+"""Column families, against Spark's RocksDB provider: the same random calls give the same answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from operator import attrgetter
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from keygroups.configure import PROVIDER
+
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+FAMILIES = ("values", "lists", "maps", "longs", "floats")
+ORDERED = ("longs", "floats")
+STEPS, CALLS = 12, 60
+
+
+class Both:
+    """A driver on our provider and one on RocksDB."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        make = attrgetter("keygroups.tests.FamilyDriver")(cast(Any, spark)._jvm)
+        session = cast(Any, spark)._jsparkSession
+        self.drivers = [make(session, name, str(folder / name[-20:])) for name in (PROVIDER, ROCKSDB)]
+
+    def do(self, name: str, *arguments: object) -> None:
+        """Make a call on both."""
+        for driver in self.drivers:
+            getattr(driver, name)(*arguments)
+
+    def same(self, name: str, *arguments: object) -> None:
+        """Make a call on both; the answers are equal."""
+        ours, theirs = (_plain(getattr(driver, name)(*arguments)) for driver in self.drivers)
+        assert ours == theirs, (name, arguments)
+
+    def same_set(self, name: str, *arguments: object) -> None:
+        """Make a call on both; the answers are equal but for their order."""
+        ours, theirs = (sorted(getattr(driver, name)(*arguments)) for driver in self.drivers)
+        assert ours == theirs, (name, arguments)
+
+
+def _plain(answer: object) -> object:
+    return answer if isinstance(answer, str | int | None) else list(cast("Iterable[object]", answer))
+
+
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 9))])
+def test_families_answer_as_rocksdb_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    """Writes, removals, appends, all scans; commits, aborts, restarts, a family that goes and comes back."""
+    random, version, both = Random(seed), 0, Both(spark, tmp_path)
+    for step in range(STEPS):
+        both.do("open", version)
+        for _ in range(CALLS):
+            both.do(*_write(random))
+        if step == STEPS // 2:
+            both.same("drop", "maps")
+        else:
+            _compare(both, random)
+        version += _finish(both, random)
+    both.do("open", version)
+    _compare(both, random)
+    both.do("abort")
+    both.do("close")
+
+
+def _finish(both: Both, random: Random) -> int:
+    """Commit or abort; how many versions came of it."""
+    if random.random() < 0.2:
+        both.do("abort")
+        return 0
+    both.same("commit")
+    both.same("numKeys")
+    both.do("maintain")
+    if random.random() < 0.3:
+        both.do("restart")
+    return 1
+
+
+def _write(random: Random) -> tuple[Any, ...]:
+    family = random.choice(FAMILIES)
+    key = (family, random.choice("abc"), random.randint(-20, 20))
+    value = "v" * random.randint(0, 9) + str(random.randint(0, 9))
+    kind = random.random()
+    if kind < 0.25:
+        return ("remove", *key)
+    if family == "lists" and kind < 0.7:
+        return ("append", *key, value)
+    if family == "lists" and kind < 0.85:
+        return ("putList", *key, f"{value},{value}x")
+    return ("put", *key, value)
+
+
+def _compare(both: Both, random: Random) -> None:
+    bounds = sorted(n + 1 if n % 5 == 0 else n for n in random.sample(range(-20, 20), 2))
+    for family in FAMILIES:
+        both.same_set("scan", family)
+    for family in ORDERED:
+        both.same("scan", family)
+        both.same("range", family, *bounds)
+    both.same_set("scanLists", "lists")
+    for text in "abcd":
+        both.same_set("prefix", "maps", text)
+        for number in range(-20, 21):
+            both.same("list", "lists", text, number)
+            both.same("get", "values", text, number)

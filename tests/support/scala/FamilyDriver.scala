@@ -1,0 +1,115 @@
+package keygroups.tests
+
+import java.util.UUID
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Drives the column families of one provider: a family for each order of keys, with keys made of a text and a number. In the
+ * family of floats the number is halved, and null where it is a multiple of five.
+ */
+class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: String) {
+  private val valueSchema = new StructType().add("value", StringType)
+  private val toValue = UnsafeProjection.create(valueSchema)
+  private val toText = UnsafeProjection.create(new StructType().add("text", StringType))
+  private val families = Seq(
+    new FamilySpec("values", textFirst(LongType), NoPrefixKeyStateEncoderSpec(_), lists = false),
+    new FamilySpec("lists", textFirst(LongType), NoPrefixKeyStateEncoderSpec(_), lists = true),
+    new FamilySpec("maps", textFirst(LongType), PrefixKeyScanStateEncoderSpec(_, 1), lists = false),
+    new FamilySpec("longs", numberFirst(LongType), RangeKeyScanStateEncoderSpec(_, Seq(0)), lists = false),
+    new FamilySpec("floats", numberFirst(DoubleType), RangeKeyScanStateEncoderSpec(_, Seq(0)), lists = false)
+  ).map(f => f.name -> f).toMap
+  private var provider: StateStoreProvider = newProvider()
+  private var store: StateStore = _
+
+  def open(version: Long): Unit = {
+    store = provider.getStore(version, None, false, false)
+    families.values.toSeq.sortBy(_.name).foreach { f =>
+      store.createColFamilyIfAbsent(f.name, f.schema, valueSchema, f.encoder, f.lists, isInternal = false)
+    }
+  }
+
+  /** Forget everything in memory: the next version comes from the checkpoint. */
+  def restart(): Unit = {
+    provider.close()
+    provider = newProvider()
+  }
+
+  def put(family: String, text: String, number: Long, value: String): Unit =
+    store.put(families(family).key(text, number), newValue(value), family)
+  def append(family: String, text: String, number: Long, value: String): Unit =
+    store.merge(families(family).key(text, number), newValue(value), family)
+  def putList(family: String, text: String, number: Long, value: String): Unit =
+    store.putList(families(family).key(text, number), value.split(',').map(newValue(_).copy()), family)
+  def remove(family: String, text: String, number: Long): Unit = store.remove(families(family).key(text, number), family)
+  def drop(family: String): Boolean = store.removeColFamilyIfExists(family)
+
+  def get(family: String, text: String, number: Long): String =
+    Option(store.get(families(family).key(text, number), family)).map(_.getString(0)).orNull
+  def list(family: String, text: String, number: Long): Array[String] =
+    store.valuesIterator(families(family).key(text, number), family).map(_.getString(0)).toArray
+  def scan(family: String): Array[String] = texts(store.iterator(family), families(family))
+  def scanLists(family: String): Array[String] = texts(store.iteratorWithMultiValues(family), families(family))
+  def prefix(family: String, text: String): Array[String] =
+    texts(store.prefixScan(toText(InternalRow(UTF8String.fromString(text))), family), families(family))
+  def range(family: String, from: Long, until: Long): Array[String] = {
+    val keys = Seq(from, until).map(families(family).key("", _).copy())
+    texts(store.rangeScan(Some(keys.head), Some(keys(1)), family), families(family))
+  }
+
+  def commit(): Long = store.commit()
+  def abort(): Unit = store.abort()
+  def numKeys(): Long = store.metrics.numKeys
+  def maintain(): Unit = provider.doMaintenance()
+  def close(): Unit = provider.close()
+
+  private def texts(rows: Iterator[UnsafeRowPair], family: FamilySpec): Array[String] =
+    rows.map(row => s"${family.text(row.key)} ${row.value.getString(0)}").toArray
+
+  private def newValue(value: String): UnsafeRow = toValue(InternalRow(UTF8String.fromString(value)))
+  private def textFirst(number: DataType) = new StructType().add("text", StringType).add("number", number)
+  private def numberFirst(number: DataType) = new StructType().add("number", number).add("text", StringType)
+
+  private def newProvider(): StateStoreProvider = {
+    val sqlConf = spark.sessionState.conf.clone()
+    sqlConf.setConfString("spark.sql.streaming.stateStore.providerClass", providerClass)
+    val id = StateStoreProviderId(StateStoreId(checkpoint + "/state", 0, 0, "default"), UUID.randomUUID())
+    val default = textFirst(LongType)
+    StateStoreProvider.createAndInit(id, default, valueSchema, NoPrefixKeyStateEncoderSpec(default), true,
+      new StateStoreConf(sqlConf), spark.sessionState.newHadoopConf(), false, Some(schemas(default)))
+  }
+
+  private def schemas(default: StructType): StateSchemaProvider = {
+    val made = new TestStateSchemaProvider()
+    made.captureSchema(StateStore.DEFAULT_COL_FAMILY_NAME, default, valueSchema)
+    families.values.foreach(f => made.captureSchema(f.name, f.schema, valueSchema))
+    made
+  }
+}
+
+/** One family and its keys. */
+final class FamilySpec(val name: String, val schema: StructType, spec: StructType => KeyStateEncoderSpec,
+    val lists: Boolean) {
+  val encoder: KeyStateEncoderSpec = spec(schema)
+  private val toKey = UnsafeProjection.create(schema)
+  private val numberAt = schema.fieldIndex("number")
+  private val isFloat = schema("number").dataType == DoubleType
+
+  def key(text: String, number: Long): UnsafeRow = {
+    val halved = if (number % 5 == 0) null else number / 2.0
+    val column: Any = if (isFloat) halved else number
+    val string = UTF8String.fromString(text)
+    toKey(if (numberAt == 0) InternalRow(column, string) else InternalRow(string, column))
+  }
+
+  def text(key: UnsafeRow): String = {
+    val number: Any =
+      if (key.isNullAt(numberAt)) null else if (isFloat) key.getDouble(numberAt) else key.getLong(numberAt)
+    s"${key.getString(1 - numberAt)} $number"
+  }
+}
