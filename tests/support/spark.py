@@ -22,8 +22,8 @@ PROVIDERS = {
 }
 """Short name to class name; the forgetful one is wrong on purpose."""
 
-# 40 short queries are over before C2 pays: with C1 alone the differential tests take half of the processor time. C1 alone
-# has 48 MB for compiled code, which the whole suite fills; then the JVM fails at odd places.
+# 40 short queries are over before C2 pays: with C1 alone the differential tests take half of the processor time.
+# C1 alone has 48 MB for compiled code, which the whole suite fills; then the JVM fails at odd places.
 _JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 _SETTINGS = {
     "spark.ui.enabled": "false",

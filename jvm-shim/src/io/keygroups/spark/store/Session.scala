@@ -26,6 +26,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   private var opened = Map.empty[String, FamilySession]
   private var present = base.catalog.families.map(f => f.name -> f).toMap
   private var next = base.catalog.next_family
+  /** Removed families, whose scans may go on until the commit. */
+  private var dropped = List.empty[FamilySession]
   private var sorted: Future[MappedSegment] = _
   private var own = Array.empty[MappedSegment]
   private var moves = 0
@@ -69,7 +71,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
 
   /** Remove a family with all its rows. */
   def drop(name: String): Unit = {
-    opened.get(name).foreach(_.release())
+    dropped ++= opened.get(name).toList
     opened -= name
     present -= name
   }
@@ -92,6 +94,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     moves += 1
     releaseOwn()
     opened.valuesIterator.foreach(_.forgetWrites())
+    releaseDropped()
     base.release()
     base = committed
     present = base.catalog.families.map(f => f.name -> f).toMap
@@ -108,6 +111,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
         Reaper.later {
           releaseOwn()
           opened.valuesIterator.foreach(_.release())
+          releaseDropped()
         }
       }
       base.release()
@@ -133,6 +137,11 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   private def seeSegments(): Unit = {
     val segments = own ++ base.segments
     opened.valuesIterator.foreach(_.see(segments))
+  }
+
+  private def releaseDropped(): Unit = {
+    dropped.foreach(_.release())
+    dropped = Nil
   }
 
   /** A closed session's chunks may still be on their way through the sort; its overlays are no longer needed. */
