@@ -87,6 +87,7 @@ def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
     command = ["java", *flags, "-cp", _class_path(), "org.scalatest.tools.Runner", "-R", str(where), "-s", suite, "-oW"]
     own = {
         "SPARK_TESTING": "1",
+        "SPARK_SCALA_VERSION": "2.13",  # else its launcher looks for a build of Spark
         "SPARK_HOME": str(PYSPARK),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
