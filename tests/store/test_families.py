@@ -9,13 +9,16 @@ from random import Random
 from typing import Any, cast
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-FAMILIES = ("values", "lists", "maps", "longs", "floats")
-ORDERED = ("longs", "floats")
+FAMILIES = ("values", "lists", "maps", "longs", "floats", "stamps", "times")
+LISTS = ("lists", "stamps")
+ORDERED = ("longs", "floats", "times")
 STEPS, CALLS = 12, 60
 
 
@@ -86,9 +89,9 @@ def _write(random: Random) -> tuple[Any, ...]:
     kind = random.random()
     if kind < 0.25:
         return ("remove", *key)
-    if family == "lists" and kind < 0.7:
+    if family in LISTS and kind < 0.7:
         return ("append", *key, value)
-    if family == "lists" and kind < 0.85:
+    if family in LISTS and kind < 0.85:
         return ("putList", *key, f"{value},{value}x")
     return ("put", *key, value)
 
@@ -99,10 +102,29 @@ def _compare(both: Both, random: Random) -> None:
         both.same_set("scan", family)
     for family in ORDERED:
         both.same("scan", family)
-        both.same("range", family, *bounds)
-    both.same_set("scanLists", "lists")
+        both.same("range", family, "", *bounds)
+    for family in LISTS:
+        both.same_set("scanLists", family)
     for text in "abcd":
         both.same_set("prefix", "maps", text)
+        both.same("prefixLists", "stamps", text)
+        both.same("rangeLists", "stamps", text, *bounds)
         for number in range(-20, 21):
             both.same("list", "lists", text, number)
             both.same("get", "values", text, number)
+
+
+def test_a_range_of_timestamps_is_for_one_key(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows that end with a timestamp are in order below their key only: bounds of two keys are refused, not half answered."""
+    both = Both(spark, tmp_path)
+    ours = both.drivers[0]
+    both.do("open", 0)
+    for text in "ab":
+        both.do("put", "stamps", text, 1, "value")
+    both.same("rangeLists", "stamps", "a", 0, 2)
+    with pytest.raises(
+        (Py4JJavaError, PySparkException), match="expected two bounds that differ in the timestamp only"
+    ):
+        ours.rangeOfTwo("stamps", "a", 0, "b", 2)
+    both.do("abort")
+    both.do("close")

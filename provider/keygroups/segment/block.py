@@ -85,15 +85,15 @@ class Block:
     def of(batch: pa.RecordBatch) -> Block:
         """A block over the columns of a record batch, without a copy. Raises ValueError if it mixes families."""
         names = batch.schema.names
-        families = np.unique(numpy(batch.column("family"))) if "family" in names else [0]
-        if len(families) > 1:
-            raise ValueError(f"a record batch holds rows of {len(families)} column families")
+        families = numpy(batch.column("family")) if "family" in names and len(batch) else np.zeros(1, np.uint16)
+        if (families != families[0]).any():
+            raise ValueError(f"a record batch holds rows of {len(np.unique(families))} column families")
         return Block(
             numpy(batch.column("locator")),
             numpy(batch.column("h")),
             batch.column("key"),
             batch.column("value"),
-            int(families[0]) if len(families) else 0,
+            int(families[0]),
             batch.column("appended") if "appended" in names else None,
         )
 

@@ -22,7 +22,9 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
     new FamilySpec("lists", textFirst(LongType), NoPrefixKeyStateEncoderSpec(_), lists = true),
     new FamilySpec("maps", textFirst(LongType), PrefixKeyScanStateEncoderSpec(_, 1), lists = false),
     new FamilySpec("longs", numberFirst(LongType), RangeKeyScanStateEncoderSpec(_, Seq(0)), lists = false),
-    new FamilySpec("floats", numberFirst(DoubleType), RangeKeyScanStateEncoderSpec(_, Seq(0)), lists = false)
+    new FamilySpec("floats", numberFirst(DoubleType), RangeKeyScanStateEncoderSpec(_, Seq(0)), lists = false),
+    new FamilySpec("stamps", stamped, TimestampAsPostfixKeyStateEncoderSpec(_), lists = true),
+    new FamilySpec("times", stamped, TimestampAsPrefixKeyStateEncoderSpec(_), lists = false)
   ).map(f => f.name -> f).toMap
   private var provider: StateStoreProvider = newProvider()
   private var store: StateStore = _
@@ -54,17 +56,28 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
   def list(family: String, text: String, number: Long): Array[String] =
     store.valuesIterator(families(family).key(text, number), family).map(_.getString(0)).toArray
   def scan(family: String): Array[String] = texts(store.iterator(family), families(family))
+  def rangeOfTwo(family: String, text: String, from: Long, other: String, until: Long): Array[String] = {
+    val keys = Seq(families(family).key(text, from).copy(), families(family).key(other, until).copy())
+    texts(store.rangeScan(Some(keys.head), Some(keys(1)), family), families(family))
+  }
+  def rangeLists(family: String, text: String, from: Long, until: Long): Array[String] = {
+    val keys = Seq(from, until).map(families(family).key(text, _).copy())
+    texts(store.rangeScanWithMultiValues(Some(keys.head), Some(keys(1)), family), families(family))
+  }
+  def prefixLists(family: String, text: String): Array[String] = texts(
+    store.prefixScanWithMultiValues(toText(InternalRow(UTF8String.fromString(text))), family), families(family))
   def scanLists(family: String): Array[String] = texts(store.iteratorWithMultiValues(family), families(family))
   def prefix(family: String, text: String): Array[String] =
     texts(store.prefixScan(toText(InternalRow(UTF8String.fromString(text))), family), families(family))
-  def range(family: String, from: Long, until: Long): Array[String] = {
-    val keys = Seq(from, until).map(families(family).key("", _).copy())
+  def range(family: String, text: String, from: Long, until: Long): Array[String] = {
+    val keys = Seq(from, until).map(families(family).key(text, _).copy())
     texts(store.rangeScan(Some(keys.head), Some(keys(1)), family), families(family))
   }
 
   def commit(): Long = store.commit()
   def abort(): Unit = store.abort()
   def numKeys(): Long = store.metrics.numKeys
+  def metric(name: String): Long = store.metrics.customMetrics.collectFirst { case (m, n) if m.name == name => n }.get
   def maintain(): Unit = provider.doMaintenance()
   def close(): Unit = provider.close()
 
@@ -73,6 +86,7 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
 
   private def newValue(value: String): UnsafeRow = toValue(InternalRow(UTF8String.fromString(value)))
   private def textFirst(number: DataType) = new StructType().add("text", StringType).add("number", number)
+  private def stamped = new StructType().add("text", StringType).add("__event_time", LongType, nullable = false)
   private def numberFirst(number: DataType) = new StructType().add("number", number).add("text", StringType)
 
   private def newProvider(): StateStoreProvider = {
@@ -97,8 +111,8 @@ final class FamilySpec(val name: String, val schema: StructType, spec: StructTyp
     val lists: Boolean) {
   val encoder: KeyStateEncoderSpec = spec(schema)
   private val toKey = UnsafeProjection.create(schema)
-  private val numberAt = schema.fieldIndex("number")
-  private val isFloat = schema("number").dataType == DoubleType
+  private val numberAt = schema.indexWhere(_.dataType != StringType)
+  private val isFloat = schema(numberAt).dataType == DoubleType
 
   def key(text: String, number: Long): UnsafeRow = {
     val halved = if (number % 5 == 0) null else number / 2.0

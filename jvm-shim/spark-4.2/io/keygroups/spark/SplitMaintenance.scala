@@ -1,14 +1,17 @@
 package io.keygroups.spark
 
-import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
+import java.util.concurrent.locks.ReentrantReadWriteLock
 
-/** Spark 4.2 has one call for both parts of maintenance. */
-trait SplitMaintenance extends StateStoreProvider {
-  protected def maintainSnapshots(): Unit
-  protected def cleanUp(): Unit
-
-  override def doMaintenance(): Unit = {
-    maintainSnapshots()
-    cleanUp()
-  }
+/**
+ * Spark 4.2 has one call for both parts of maintenance.
+ *
+ * The members are those that the constructor of 4.3's StateStoreProvider asks for: with them this jar comes as far as to say
+ * that it met the wrong Spark.
+ */
+trait SplitMaintenance extends Maintenance {
+  def unloaded: Boolean = false
+  def unloaded_=(value: Boolean): Unit = ()
+  def maintenanceLock: ReentrantReadWriteLock = null
+  def org$apache$spark$sql$execution$streaming$state$StateStoreProvider$_setter_$maintenanceLock_$eq(
+      lock: ReentrantReadWriteLock): Unit = ()
 }

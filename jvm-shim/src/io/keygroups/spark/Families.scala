@@ -13,8 +13,11 @@ import org.apache.spark.sql.types.StructType
 final case class DeclaredFamily(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
     shape: KeyShape, hasLists: Boolean, isInternal: Boolean) {
 
-  def numbered(id: Int): Family = Family(id, name, shape, valueSchema.length, hasLists, isInternal,
-    FamilyMessage(id, name, keySchema.json, valueSchema.json, encoder.json, hasLists, isInternal, keys = 0))
+  private lazy val message =
+    FamilyMessage(0, name, keySchema.json, valueSchema.json, encoder.json, hasLists, isInternal, keys = 0)
+
+  def numbered(id: Int): Family =
+    Family(id, name, shape, valueSchema.length, hasLists, isInternal, message.copy(id = id))
 }
 
 /** The column families that a provider was told of. They outlive its stores: readers declare in one and read in another. */

@@ -5,6 +5,7 @@ import io.keygroups.spark.files.CheckpointFiles
 import io.keygroups.spark.store.{FamilySession, Session}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.spark.SPARK_VERSION
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.keygroups.SparkInternals
@@ -14,7 +15,7 @@ import org.apache.spark.sql.types.StructType
  * Spark's state, kept in key groups by a Python store. Switched on with
  * `spark.sql.streaming.stateStore.providerClass=io.keygroups.spark.KeyGroupStateStoreProvider`.
  */
-class KeyGroupStateStoreProvider extends BuiltForOneSpark with SplitMaintenance with Logging {
+class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
   import KeyGroupStateStoreProvider._
 
   @volatile private var storeId: StateStoreId = _
@@ -28,6 +29,7 @@ class KeyGroupStateStoreProvider extends BuiltForOneSpark with SplitMaintenance 
       keyStateEncoderSpec: KeyStateEncoderSpec, useColumnFamilies: Boolean, storeConfs: StateStoreConf,
       hadoopConf: Configuration, useMultipleValuesPerKey: Boolean,
       stateSchemaProvider: Option[StateSchemaProvider]): Unit = {
+    requireSpark()
     requireSupported(storeConfs)
     this.storeId = stateStoreId
     this.storeConf = storeConfs
@@ -65,7 +67,11 @@ class KeyGroupStateStoreProvider extends BuiltForOneSpark with SplitMaintenance 
 
   override protected def cleanUp(): Unit = host.cleanUp()
 
-  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = Metrics.all
+  /** What Spark asks for first, on the driver. */
+  override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = {
+    requireSpark()
+    Metrics.all
+  }
 
   override def close(): Unit = if (host != null) host.close()
 
@@ -117,6 +123,12 @@ object KeyGroupStateStoreProvider {
 
   private def pathBelow(id: StateStoreId): String =
     if (id.storeName == StateStoreId.DEFAULT_STORE_NAME) id.partitionId.toString else s"${id.partitionId}/${id.storeName}"
+
+  private def requireSpark(): Unit =
+    if (SPARK_VERSION.split('.').take(2).mkString(".") != Settings.sparkMinor) {
+      throw Failures.version(s"this jar of keygroups ${Settings.version} is built for Spark ${Settings.sparkMinor} and " +
+        s"this is Spark $SPARK_VERSION: use the jar that 'keygroups conf' names for it")
+    }
 
   private def requireSupported(conf: StateStoreConf): Unit =
     if (conf.stateStoreEncodingFormat != "unsaferow") {

@@ -71,6 +71,8 @@ private object OrderedKeyProbe {
 
 /** Keys that end with a timestamp: the other columns as an UnsafeRow, then the timestamp so that its bytes sort as it does. */
 final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe(shape, maxParallelism) {
+  import TimedKeyProbe.TimeBytes
+
   private val columns = shape.schema.length
   private val prefixProjection = shape.prefix
   private val buffer = new KeyBuffer
@@ -80,11 +82,11 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
   override def set(key: UnsafeRow): Unit = {
     val rest = prefixProjection(key)
     val size = rest.getSizeInBytes
-    buffer.reserve(size + 8)
+    buffer.reserve(size + TimeBytes)
     buffer.append(rest, 0)
     val time = java.lang.Long.reverseBytes(key.getLong(columns - 1) ^ Long.MinValue)
     Platform.putLong(buffer.bytes, Platform.BYTE_ARRAY_OFFSET + size.toLong, time)
-    point(size + 8)
+    point(size + TimeBytes)
     keyHash = KeyProbe.hash(base, offset, length)
     h = partitionHash(key)
     locator = hashedLocator(KeyProbe.hash(base, offset, size))
@@ -100,14 +102,14 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
   }
 
   override def isPrefixOf(key: Long, keyLength: Int): Boolean =
-    keyLength == length + 8 && Bytes.equal(null, key, base, offset, length)
+    keyLength == length + TimeBytes && Bytes.equal(null, key, base, offset, length)
 
   override def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = {
     val rest = new UnsafeRow(columns - 1)
-    rest.pointTo(bytes, offset, length - 8)
+    rest.pointTo(bytes, offset, length - TimeBytes)
     val time = new UnsafeRow(1)
     time.pointTo(new Array[Byte](16), Platform.BYTE_ARRAY_OFFSET, 16)
-    time.setLong(0, java.lang.Long.reverseBytes(Platform.getLong(bytes, offset + length - 8)) ^ Long.MinValue)
+    time.setLong(0, java.lang.Long.reverseBytes(Platform.getLong(bytes, offset + length - TimeBytes)) ^ Long.MinValue)
     joined(new JoinedRow(rest, time)).copy()
   }
 
@@ -116,4 +118,9 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     offset = Platform.BYTE_ARRAY_OFFSET
     length = size
   }
+}
+
+object TimedKeyProbe {
+  /** Bytes of the timestamp at the end of a key. */
+  val TimeBytes = 8
 }

@@ -27,6 +27,9 @@ object PagePool {
       slab.idle.remove(slab.idle.length - 1)
     }
 
+  /** Pages that overlays hold. */
+  def pagesInUse: Int = synchronized(slabs.iterator.map(SlabPages - _.idle.length).sum)
+
   private[memory] def release(page: Page, slab: Slab): Unit = synchronized {
     slab.idle += page
     val turns = slab.turns

@@ -30,8 +30,8 @@ private[segment] final class IndexBuilder(channel: FileChannel, position: Long, 
       val first = read(0, 1)
       val last = read(rows - 1, 1)
       if (last < first) throw Failures.damaged(path, "locators go back")
-      val strides = if (partitions > 1) Seq(partitions, 1) else Seq(1)
-      strides.flatMap(stride => index(locators, new Scale(first, last, rows, stride))).head
+      val strides = if (partitions > 1) Iterator(partitions, 1) else Iterator(1)
+      strides.flatMap(stride => index(locators, new Scale(first, last, rows, stride))).next()
     } finally OffHeap.free(chunk)
 
   /** None if not all key groups leave the same rest by the scale's stride. */

@@ -15,7 +15,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow
  *
  * @param maxParallelism G
  */
-final class FamilySession(session: Session, val family: Family, maxParallelism: Int, expectedRows: Int) {
+final class FamilySession(session: Session, val family: Family, maxParallelism: Int, private var expectedRows: Int) {
   private val probe = KeyProbe(family.shape, maxParallelism)
   private val value = new ValueBytes
   private var active: Overlay = _
@@ -70,11 +70,12 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     session.requireOpen()
     probe.set(key)
     val overlay = writable()
+    val bytesBefore = overlay.bytes
     val existing = overlay.find(probe.keyHash, probe.base, probe.offset, probe.length)
     val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
     if (append) overlay.append(existing, probe, value, existed) else overlay.write(existing, probe, value, !existed)
     if (!existed) newKeys += 1
-    session.afterWrite(overlay.bytes)
+    session.afterWrite(overlay.bytes - bytesBefore)
   }
 
   def remove(key: UnsafeRow): Unit = {
@@ -84,8 +85,10 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val existing = overlay.find(probe.keyHash, probe.base, probe.offset, probe.length)
     val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
     if (existed) {
+      val bytesBefore = overlay.bytes
       overlay.write(existing, probe, value.tombstone(), isNew = false)
       newKeys -= 1
+      session.afterWrite(overlay.bytes - bytesBefore)
     }
   }
 
@@ -105,18 +108,30 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   def scanPrefix(prefix: UnsafeRow, allValues: Boolean): Scan = {
     val filter = KeyProbe(family.shape, maxParallelism)
     filter.setPrefix(prefix)
-    val accept = (rows: RowSource) => filter.isPrefixOf(rows.keyAddress, rows.keyLength)
     val rows = family.shape.order match {
       case KeyOrder.Ordered(_) => new OrderedRows(overlays, parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter))
       case KeyOrder.Timed => new OrderedRows(overlays, parts, Some(filter.locator), None, None)
       case _ => new UnorderedRows(overlays, parts, Some(filter.locator))
     }
-    scanOf(rows, accept, allValues)
+    scanOf(rows, at => filter.isPrefixOf(at.keyAddress, at.keyLength), allValues)
   }
 
-  /** The rows from one key (inclusive) to another (exclusive). */
-  def scanRange(from: Option[UnsafeRow], until: Option[UnsafeRow], allValues: Boolean): Scan =
-    scanOf(new OrderedRows(overlays, parts, None, from.map(bound), until.map(bound)), _ => true, allValues)
+  /**
+   * The rows from one key (inclusive) to another (exclusive). Where only rows of one prefix are in order, both keys have
+   * to begin with the same columns, or none may be given.
+   */
+  def scanRange(from: Option[UnsafeRow], until: Option[UnsafeRow], allValues: Boolean): Scan = {
+    val start = from.map(bound)
+    val end = until.map(bound)
+    if (family.shape.order != KeyOrder.Timed || (start.isEmpty && end.isEmpty)) {
+      scanOf(new OrderedRows(overlays, parts, None, start, end), _ => true, allValues)
+    } else {
+      require(start.exists(a => end.exists(a.isOfSameKey)), s"a range scan of the column family '${family.name}', whose " +
+        "keys end with a timestamp, is for one key: expected two bounds that differ in the timestamp only")
+      val rows = new OrderedRows(overlays, parts, start.map(_.locator), start, end)
+      scanOf(rows, at => start.get.isOfSameKey(at.keyAddress, at.keyLength), allValues)
+    }
+  }
 
   private def bound(key: UnsafeRow): KeyBound = {
     probe.set(key)
@@ -147,6 +162,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     else {
       val chunk = active.writeTo(folder.resolve(s"${UUID.randomUUID()}.chunk"), family.id)
       sorting = active
+      expectedRows = active.rows
       active = null
       Some(chunk)
     }
@@ -166,6 +182,8 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     release()
     newKeys = 0
   }
+
+  def holdsMemory: Boolean = active != null || sorting != null || retired.nonEmpty
 
   def release(): Unit = {
     (retired ++ Option(active) ++ Option(sorting)).foreach(_.release())

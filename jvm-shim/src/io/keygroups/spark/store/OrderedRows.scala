@@ -1,12 +1,22 @@
 package io.keygroups.spark.store
 
-import io.keygroups.spark.keys.KeyProbe
+import io.keygroups.spark.keys.{KeyProbe, TimedKeyProbe}
 import io.keygroups.spark.memory.Bytes
 import io.keygroups.spark.segment.Part
 import org.apache.spark.unsafe.Platform
 
 /** The bytes of a key, as a bound of a scan. */
-final class KeyBound(val locator: Long, bytes: Array[Byte]) {
+final class KeyBound(val locator: Long, private val bytes: Array[Byte]) {
+  private val untimed = bytes.length - TimedKeyProbe.TimeBytes
+
+  /** Whether both are the same key but for the timestamp at its end. */
+  def isOfSameKey(other: KeyBound): Boolean =
+    bytes.length == other.bytes.length && java.util.Arrays.equals(bytes, 0, untimed, other.bytes, 0, untimed)
+
+  /** Whether a stored key is the same but for the timestamp at its end. */
+  def isOfSameKey(key: Long, keyLength: Int): Boolean =
+    keyLength == bytes.length && Bytes.equal(null, key, bytes, Platform.BYTE_ARRAY_OFFSET, untimed)
+
   /** Whether a stored key lies below this one. */
   def isAbove(key: Long, keyLength: Int): Boolean =
     Bytes.compare(null, key, keyLength, bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length) < 0

@@ -31,7 +31,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   private var sorted: Future[MappedSegment] = _
   private var own = Array.empty[MappedSegment]
   private var moves = 0
-  private var hasWrites = false
+  /** Bytes in the active overlays of all families. */
+  private var activeBytes = 0L
   @volatile private var closed = false
 
   /** Scans that began in another era read memory that may be gone. */
@@ -61,8 +62,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def open(name: String, numbered: Int => Family): FamilySession = {
     val known = present.get(name)
     val family = numbered(known.fold(next)(_.id))
-    if (known.isEmpty) next += 1
-    present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
+    if (known.isEmpty && !readOnly) next += 1
+    if (known.isDefined || !readOnly) present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
     val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id))
     session.see(own ++ base.segments)
     opened = opened.updated(name, session)
@@ -76,10 +77,10 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     present -= name
   }
 
-  /** Called after each write, with the bytes of the overlay that it went to. */
+  /** Called after each write, with the bytes by which an overlay has grown. */
   private[store] def afterWrite(bytes: Long): Unit = {
-    hasWrites = true
-    if (bytes > host.overlayBytes) sortActive()
+    activeBytes += bytes
+    if (activeBytes > host.overlayBytes) sortActive()
   }
 
   /** The last chunks of this session, once all earlier ones are sorted. */
@@ -107,7 +108,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
-      if (hasWrites) {
+      if (holdsMemory) {
         Reaper.later {
           releaseOwn()
           opened.valuesIterator.foreach(_.release())
@@ -121,8 +122,12 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def requireOpen(): Unit =
     if (closed) throw new IllegalStateException(s"session $id of version ${base.key.version} is closed")
 
+  private def holdsMemory: Boolean =
+    sorted != null || own.nonEmpty || dropped.nonEmpty || opened.valuesIterator.exists(_.holdsMemory)
+
   private def sortActive(): Unit = {
     finishSorting()
+    activeBytes = 0
     val chunks = opened.valuesIterator.flatMap(_.startSorting(host.chunkFolder)).toSeq
     sorted = host.applyChunks(id, chunks)
   }

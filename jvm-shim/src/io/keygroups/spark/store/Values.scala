@@ -1,5 +1,6 @@
 package io.keygroups.spark.store
 
+import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Bytes
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
@@ -51,7 +52,7 @@ final class ValueList(fields: Int, bytes: Array[Byte]) extends Iterator[UnsafeRo
 
   override def next(): UnsafeRow = {
     if (!hasNext) throw new NoSuchElementException("end of values")
-    val length = Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong).toInt
+    val length = ValueList.lengthAt(bytes, at)
     val row = new UnsafeRow(fields)
     row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong + ValueList.LengthBytes, length)
     at += ValueList.LengthBytes + length
@@ -61,4 +62,14 @@ final class ValueList(fields: Int, bytes: Array[Byte]) extends Iterator[UnsafeRo
 
 object ValueList {
   val LengthBytes = 8
+
+  /** The length of the value that begins at `at`; KeyGroupsException if the bytes have no room for it. */
+  private def lengthAt(bytes: Array[Byte], at: Int): Int = {
+    val room = bytes.length - at - LengthBytes
+    val length = if (room < 0) -1L else Platform.getLong(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong)
+    if (length < 0 || length > room) {
+      throw Failures.damaged("that of a list of values", s"a value of $length bytes where $room are left")
+    }
+    length.toInt
+  }
 }
