@@ -1,0 +1,69 @@
+"""What a store's sessions hold outside of the heap: bounded, and given back whatever the session did."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from keygroups.configure import PROVIDER
+from store.driver import PREFIX, Driver
+from support.spark import session_with
+
+GRACE_SECONDS = 15
+
+
+def held_by(spark: SparkSession) -> tuple[int, int]:
+    """Pages of write buffers in use, and buffers outside of the heap, in the JVM."""
+    jvm = cast(Any, spark)._jvm
+    pool = jvm.java.lang.Class.forName("java.lang.management.BufferPoolMXBean")
+    pools = jvm.java.lang.management.ManagementFactory.getPlatformMXBeans(pool)
+    buffers = next(int(p.getCount()) for p in pools if p.getName() == "direct")
+    return int(jvm.io.keygroups.spark.memory.PagePool.pagesInUse()), buffers
+
+
+@pytest.mark.parametrize("call", ["remove", "scan", "put"])
+def test_an_aborted_session_gives_its_memory_back(spark: SparkSession, tmp_path: Path, call: str) -> None:
+    """Whether it only removed rows, only scanned (which makes room for writes on the way), or wrote."""
+    driver = Driver(spark, tmp_path)
+    driver.open(0, "")
+    driver.putRange("text", 0, 100, "value")
+    driver.commit()
+    _await_at_most(spark, (0, 1 << 30))
+    driver.open(1, "")
+    before = held_by(spark)
+    if call == "remove":
+        driver.remove("text", 1)
+    elif call == "put":
+        driver.put("text", 1, "other")
+    else:
+        assert len(driver.rows()) == 100
+    assert held_by(spark)[1] > before[1]
+    driver.abort()
+    _await_at_most(spark, before)
+    driver.close()
+
+
+def _await_at_most(spark: SparkSession, wanted: tuple[int, int]) -> None:
+    deadline = time.monotonic() + GRACE_SECONDS
+    while any(a > b for a, b in zip(held_by(spark), wanted, strict=True)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert all(a <= b for a, b in zip(held_by(spark), wanted, strict=True)), (held_by(spark), wanted)
+
+
+def test_the_write_buffers_of_all_families_share_one_bound(spark: SparkSession, tmp_path: Path) -> None:
+    """Seven families with nearly a megabyte each stay within the bound of one, and that of what is being sorted."""
+    session = session_with(spark, {PREFIX + "overlayBytes": "1m"})
+    driver = cast(Any, spark)._jvm.keygroups.tests.FamilyDriver(session._jsparkSession, PROVIDER, str(tmp_path))
+    driver.open(0)
+    families = ("values", "lists", "maps", "longs", "floats", "stamps", "times")
+    for number in range(100):
+        for family in families:
+            driver.put(family, "text", number, "v" * 9000)
+    driver.commit()
+    assert driver.numKeys() == 100 * len(families) - 19  # of the floats every fifth is null, the same key
+    assert 0 < driver.metric("keyGroupsOverlayBytes") < 2.1 * 2**20
+    driver.close()
