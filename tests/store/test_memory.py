@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 from typing import Any, cast
@@ -50,7 +51,7 @@ def test_an_aborted_session_gives_its_memory_back(spark: SparkSession, tmp_path:
 def _await_at_most(spark: SparkSession, wanted: tuple[int, int]) -> None:
     deadline = time.monotonic() + GRACE_SECONDS
     while any(a > b for a, b in zip(held_by(spark), wanted, strict=True)) and time.monotonic() < deadline:
-        time.sleep(0.2)
+        threading.Event().wait(0.2)
     assert all(a <= b for a, b in zip(held_by(spark), wanted, strict=True)), (held_by(spark), wanted)
 
 
