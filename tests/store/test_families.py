@@ -115,7 +115,7 @@ def _compare(both: Both, random: Random) -> None:
 
 
 def test_a_range_of_timestamps_is_for_one_key(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows that end with a timestamp are in order below their key only: bounds of two keys are refused, no row is lost."""
+    """Rows that end with a timestamp are in order below their key only: bounds of two keys are refused."""
     both = Both(spark, tmp_path)
     ours = both.drivers[0]
     both.do("open", 0)
