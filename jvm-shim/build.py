@@ -23,6 +23,7 @@ from typing import Final
 SHIM: Final = Path(__file__).resolve().parent
 PACKAGE: Final = SHIM.parent / "provider" / "keygroups"
 RESOURCES: Final = "io/keygroups/spark"
+SERVICES: Final = {"org.apache.spark.sql.SparkSessionExtensionsProvider": "io.keygroups.spark.KeyGroupExtensions"}
 SCALA: Final = "2.13"
 SCALAC: Final = ("-usejavacp", "-release", "17", "-deprecation", "-feature", "-Xlint", "-Werror", "-encoding", "UTF-8")
 EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first date that a zip file can hold
@@ -91,12 +92,16 @@ def java_command() -> str:
 
 
 def add_resources(spark: str, classes: Path) -> None:
-    """Add what the shim reads at run time: the settings' declarations and the versions it was built for."""
+    """Add what is read at run time: the settings' declarations, the versions, and what Spark finds by itself."""
     folder = classes / RESOURCES
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy(PACKAGE / "settings.json", folder)
     version = runpy.run_path(str(PACKAGE / "_version.py"))["__version__"]
     (folder / "keygroups.properties").write_text(f"version={version}\nspark={spark}\n", encoding="ascii")
+    services = classes / "META-INF" / "services"
+    services.mkdir(parents=True)
+    for service, provider in SERVICES.items():
+        (services / service).write_text(f"{provider}\n", encoding="ascii")
 
 
 def pack(classes: Path, output: Path) -> None:

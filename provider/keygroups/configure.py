@@ -20,6 +20,12 @@ PROVIDER_CLASS: Final = "spark.sql.streaming.stateStore.providerClass"
 PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
 """The provider's class in the jar."""
 
+EXTENSIONS_SETTING: Final = "spark.sql.extensions"
+"""Spark's setting that lists what extends a session."""
+
+EXTENSIONS: Final = "io.keygroups.spark.KeyGroupExtensions"
+"""The class in the jar that opens transformWithState for the provider."""
+
 _JARS: Final = Path(__file__).with_name("jars")
 _JAR_NAME: Final = re.compile(r"keygroups-spark(\d+)\.(\d+)_2\.13\.jar")
 
@@ -30,7 +36,7 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     A session that already runs does not get the jar: stop it first.
 
     Args:
-        builder: The builder of the session. Jars that it already lists in ``spark.jars`` are kept.
+        builder: The builder of the session. What it already lists in ``spark.jars`` and ``spark.sql.extensions`` is kept.
         python: Interpreter that runs the store on each executor. For a local master the default is this interpreter;
             otherwise it is the executor's own.
         **settings: Settings by their name without the prefix, such as ``overlayBytes="128m"``.
@@ -48,8 +54,11 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     if python is None and str(options.get("spark.master", "local")).startswith("local"):
         python = sys.executable
     wanted = provider_conf({name: str(value) for name, value in settings.items()}, python=python)
-    listed = [*filter(None, str(options.get("spark.jars", "")).split(",")), str(jar_path())]
-    for name, value in (wanted | {"spark.jars": ",".join(dict.fromkeys(listed))}).items():
+    lists = {"spark.jars": str(jar_path()), EXTENSIONS_SETTING: EXTENSIONS}
+    for name, ours in lists.items():
+        listed = [*filter(None, str(options.get(name, "")).split(",")), ours]
+        wanted[name] = ",".join(dict.fromkeys(listed))
+    for name, value in wanted.items():
         builder.config(name, value)
     return builder
 
@@ -70,7 +79,7 @@ def provider_conf(settings: dict[str, str], *, python: str | None = None) -> dic
     given = settings | ({"python": python} if python else {})
     for name, text in given.items():
         declaration(name).parse(text)
-    return {PROVIDER_CLASS: PROVIDER} | {PREFIX + name: text for name, text in given.items()}
+    return {PROVIDER_CLASS: PROVIDER, EXTENSIONS_SETTING: EXTENSIONS} | {PREFIX + n: text for n, text in given.items()}
 
 
 def jar_path(spark: str | None = None) -> Path:

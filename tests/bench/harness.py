@@ -15,7 +15,7 @@ from providers import BUILD, REPOSITORY
 sys.path.insert(0, str(REPOSITORY / "jvm-shim"))
 from build import SCALAC, java_command, pyspark_jars  # the shim's own way to its compiler
 
-_CLASS: Final = "org.apache.spark.sql.keygroups.bench.BenchStore"
+_CLASS: Final = "org.apache.spark.sql.execution.streaming.state.keygroups.bench.BenchStore"
 _SOURCES: Final = Path(__file__).resolve().parent / "scala"
 
 

@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +34,16 @@ OPENED: Final = (
     "sun.util.calendar",
 )  # fmt: skip
 PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
+AGENT: Final = BUILD / "agent.jar"
+OUTCOMES: Final = BUILD / "outcomes"
+SLICE: Final = (
+    "KeyGroupContractSuite",
+    "StateStoreRDDSuite",
+    "ValueStateSuite",
+    "TimerSuite",
+    "TransformWithListStateSuite",
+)
+"""Suites for a few minutes: the provider's contract, and transformWithState."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,10 @@ def prepare() -> None:
     sources = sorted(map(str, (HERE / "scala").glob("*.scala")))
     compiler = ["scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", str(classes)]
     _run(["java", "-Xss8m", "-cp", _class_path(), *compiler, *sources])
+    with zipfile.ZipFile(AGENT, "w") as jar:
+        jar.writestr(
+            "META-INF/MANIFEST.MF", "Manifest-Version: 1.0\nPremain-Class: keygroups.conformance.ProviderAgent\n"
+        )
 
 
 def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
@@ -80,10 +94,11 @@ def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
         "test.home": home,
         "ui.enabled": "false",
         "sql.streaming.stateStore.providerClass": PROVIDER,
+        "sql.extensions": "io.keygroups.spark.KeyGroupExtensions",
         "executor.extraClassPath": _class_path(),  # executors of a local cluster never start without it
     }
     flags += [f"-Dspark.{name}={value}" for name, value in conf.items()]
-    flags += [f"-Djava.io.tmpdir={home}", "-ea", "-Xss4m", "-Xmx4g"]
+    flags += [f"-javaagent:{AGENT}={SUITES}", f"-Djava.io.tmpdir={home}", "-ea", "-Xss4m", "-Xmx4g"]
     command = ["java", *flags, "-cp", _class_path(), "org.scalatest.tools.Runner", "-R", str(where), "-s", suite, "-oW"]
     own = {
         "SPARK_TESTING": "1",
@@ -145,22 +160,29 @@ def _run(command: list[str]) -> None:
 
 @click.command()
 @click.option(
-    "--only", multiple=True, help="Run suites whose name contains this; the table stays as it is. Repeatable."
+    "--only",
+    multiple=True,
+    help="Run suites whose name contains this; of the others the table has the last. Repeatable.",
 )
-def main(only: tuple[str, ...]) -> None:
+@click.option("--slice", "sliced", is_flag=True, help="Run the suites of a quick check.")
+def main(only: tuple[str, ...], sliced: bool) -> None:
     """Run Spark's own test suites on our provider."""
     prepare()
     suites = json.loads((HERE / "suites.json").read_text())
+    only += SLICE if sliced else ()
     chosen = {name: why for name, why in suites.items() if not only or any(part in name for part in only)}
+    OUTCOMES.mkdir(exist_ok=True)
     outcomes = []
     for suite, excluded in chosen.items():
         outcomes.append(outcome := run_suite(suite, excluded))
+        (OUTCOMES / f"{suite}.json").write_text(json.dumps(asdict(outcome)))
         counts = f"{outcome.succeeded} passed, {len(outcome.failed)} failed, {len(outcome.excluded)} excluded"
         click.echo(f"{outcome.suite}: {counts}")
         for test in outcome.failed:
             click.echo(f"  failed: {test}")
-    if not only:
-        TABLE.write_text(table(outcomes))
+    known = [OUTCOMES / f"{suite}.json" for suite in suites]
+    if all(path.exists() for path in known):
+        TABLE.write_text(table([Outcome(**json.loads(path.read_text())) for path in known]))
     sys.exit(any(o.failed or not o.finished for o in outcomes))
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from differential import aggregation, chains, dedupe, groups, joins, sessions
+from differential import aggregation, chains, dedupe, groups, joins, sessions, transforms
 from support.case import Case
 
-_MODULES = (aggregation, dedupe, groups, sessions, joins, chains)
+_MODULES = (aggregation, dedupe, groups, sessions, joins, chains, transforms)
 
 EVERYDAY: list[Case] = [case for module in _MODULES for case in module.CASES]
 """Every operator, each of its modes and formats at least once."""

@@ -34,6 +34,7 @@ class Case:
         conf: Spark settings of the query.
         inputs: Number of streams.
         shape: Size of each stream.
+        providers: The only providers that run it, where not all do.
         history: Whether to read the state after a batch in the middle too; joins have four stores to read.
     """
 
@@ -43,6 +44,7 @@ class Case:
     conf: Mapping[str, str] = field(default_factory=dict)
     inputs: int = 1
     shape: Shape = field(default_factory=Shape)
+    providers: tuple[str, ...] = ()
     history: bool = True
 
 

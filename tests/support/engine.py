@@ -69,6 +69,7 @@ def run_case(spark: SparkSession, case: Case, providers: Sequence[str], seed: in
         seed: Decides the input, the drawn settings and where the restarts are.
         folder: An existing folder for input and checkpoints.
     """
+    providers = case.providers or providers
     rng = Random(f"{case.name} {seed}")
     conf = random_settings(rng)
     streams = [random_batches(rng, case.shape) for _ in range(case.inputs)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -20,26 +22,36 @@ class Store:
         operator: Spark's short name of it, such as "dedupe".
         name: Name of the store; "default" for operators that have one store only.
         partitions: Number of partitions.
+        variable: The state variable to read; empty where an operator has no variables.
     """
 
     operator_id: int
     operator: str
     name: str
     partitions: int
+    variable: str = ""
 
     def __str__(self) -> str:
-        return f"{self.operator_id} {self.operator}/{self.name}"
+        return f"{self.operator_id} {self.operator}/{self.variable or self.name}"
 
 
 def stores(spark: SparkSession, checkpoint: Path) -> Iterator[Store]:
     """Yields the stores that the operator metadata of the checkpoint names."""
     metadata = spark.read.format("state-metadata").load(str(checkpoint))
     for row in metadata.orderBy("operatorId", "stateStoreName").collect():
-        yield Store(row.operatorId, row.operatorName, row.stateStoreName, row.numPartitions)
+        properties = json.loads(row.operatorProperties) if row.operatorProperties else {}
+        for variable in sorted(_variables(properties)) or [""]:
+            yield Store(row.operatorId, row.operatorName, row.stateStoreName, row.numPartitions, variable)
+
+
+def _variables(properties: Mapping[str, Any]) -> Iterator[str]:
+    for variable in properties.get("stateVariables", []):
+        if not variable["stateName"].startswith("$"):
+            yield variable["stateName"]
 
 
 def read_store(spark: SparkSession, checkpoint: Path, store: Store, batch: int | None = None) -> DataFrame:
-    """Returns the rows of a store: key, value (both structs) and partition_id.
+    """Returns the rows of a store: key (a struct), value and partition_id; of a variable without what depends on the clock.
 
     Args:
         spark: The session.
@@ -50,6 +62,8 @@ def read_store(spark: SparkSession, checkpoint: Path, store: Store, batch: int |
     reader = spark.read.format("statestore").option("operatorId", store.operator_id).option("storeName", store.name)
     if batch is not None:
         reader = reader.option("batchId", batch)
+    if store.variable:
+        return reader.option("stateVarName", store.variable).load(str(checkpoint)).drop("expiration_timestamp")
     return reader.load(str(checkpoint)).select("key", "value", "partition_id")
 
 

@@ -32,6 +32,15 @@ class Load(Message, frozen=True):
     missing: list[str] = []
 
 
+class ReadChange(Message, frozen=True):
+    """Ask what a version changed; see ``Load``."""
+
+    store: int
+    key: VersionKey
+    listing: list[Listed] | None = None
+    missing: list[str] = []
+
+
 class Apply(Message, frozen=True):
     """Hand over full chunks of a session that goes on."""
 
@@ -111,6 +120,13 @@ class VersionView(Message, frozen=True):
     catalog: Catalog
     max_parallelism: int
     segments: list[SegmentView]
+
+
+class ChangeView(Message, frozen=True):
+    """A version with its own rows only, and the version it was built on."""
+
+    version: VersionView
+    parent: VersionKey | None
 
 
 class Committed(Message, frozen=True):

@@ -54,6 +54,7 @@ class Server:
         self._handlers: dict[str, tuple[type[m.Message], Handler]] = {
             "open": (m.Open, self._open),
             "load": (m.Load, self._load),
+            "change": (m.ReadChange, self._change),
             "apply": (m.Apply, self._apply),
             "commit": (m.Commit, self._commit),
             "abort": (m.Abort, lambda r: self._store(r.store).abort(r.session)),
@@ -104,6 +105,10 @@ class Server:
         if version.catalog.num_keys >= BIG_ROWS:
             release_unused()
         return m.version_view(version)
+
+    def _change(self, request: m.ReadChange) -> m.ChangeView:
+        change = self._store(request.store).change(request.key, request.listing, request.missing)
+        return m.ChangeView(version=m.version_view(change.version), parent=change.parent)
 
     def _apply(self, request: m.Apply) -> m.SegmentView:
         return m.segment_view(self._store(request.store).apply(request.session, request.chunks))

@@ -32,6 +32,7 @@ class Family(msgspec.Struct, frozen=True):
         key_schema: Spark's JSON of the key's schema.
         value_schema: the same of the value.
         encoder: Spark's KeyStateEncoderSpec as JSON; it says how keys are sorted.
+        encoding: of values: ``unsaferow``, or ``avro`` as Spark's AvroStateEncoder writes them.
         lists: a key has any number of values.
         internal: Spark keeps its own books in it.
         keys: keys that it holds.
@@ -42,6 +43,7 @@ class Family(msgspec.Struct, frozen=True):
     key_schema: str
     value_schema: str
     encoder: str
+    encoding: str = "unsaferow"
     lists: bool = False
     internal: bool = False
     keys: int = 0

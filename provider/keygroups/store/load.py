@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeVar
 
 from keygroups.backend.base import Backend, Run
 from keygroups.checkpoint.manifest import FileRef, Manifest
@@ -14,6 +15,20 @@ from keygroups.store.fetched import Fetched
 from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Change(NamedTuple):
+    """What a version changed.
+
+    Attributes:
+        version: the version with the rows of its own file only.
+        parent: the version that it was built on; None for the first.
+    """
+
+    version: Version
+    parent: VersionKey | None
 
 
 class Loader:
@@ -42,11 +57,18 @@ class Loader:
             CheckpointError: the version does not exist, is foreign, or is damaged with no older path to it.
             SettingError, VersionError: the checkpoint does not fit the settings or the query.
         """
+        return self._from_attempts(key, listing, lambda path: self._load_attempt(path, fetched))
+
+    def change(self, key: VersionKey, listing: Sequence[Listed] | None, fetched: Fetched) -> Change:
+        """What a version above 0 changed. Raises as ``load``."""
+        return self._from_attempts(key, listing, lambda path: self._change_of(path, fetched))
+
+    def _from_attempts(self, key: VersionKey, listing: Sequence[Listed] | None, read: Callable[[str], T]) -> T:
         candidates = self._candidates(key, listing)
         first_error: CheckpointError | None = None
         for path in candidates:
             try:
-                return self._load_attempt(path, fetched)
+                return read(path)
             except CheckpointError as error:
                 log.warning("%s%s", error, "; trying another attempt's file" if path != candidates[-1] else "")
                 first_error = first_error or error
@@ -102,6 +124,16 @@ class Loader:
             expected=f"all files of version {manifest.version}",
             fix="restore the file, or restart from a savepoint",
         )
+
+    def _change_of(self, path: str, fetched: Fetched) -> Change:
+        manifest = self._manifest(path, fetched)
+        ref = _ref(path, manifest, fetched)
+        try:
+            version = self._restore(ref, manifest, [ref], fetched)
+        except _DamagedError as error:
+            raise error.cause from None
+        parent = parse_name(manifest.parent)
+        return Change(version, VersionKey(parent.version, parent.id) if parent else None)
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], fetched: Fetched) -> Version:
         needed = [f for f in files if f.rows]

@@ -24,7 +24,7 @@ from keygroups.store.cleanup import Cleanup
 from keygroups.store.compaction import Compaction
 from keygroups.store.fetched import Fetched
 from keygroups.store.key_groups import default_max_parallelism
-from keygroups.store.load import Loader
+from keygroups.store.load import Change, Loader
 from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
 
 _WRITERS = ThreadPoolExecutor(thread_name_prefix="keygroups-writer")
@@ -64,6 +64,7 @@ class Store:
         self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
         self._sessions: dict[str, list[Segment]] = {}
         self._loader = Loader(spec, settings.max_parallelism, backend, self._run_of)
+        self._change: Change | None = None
         self._compaction = Compaction(backend)
         self._cleanup = Cleanup(spec.store)
         (folder / "fetched").mkdir()
@@ -82,6 +83,13 @@ class Store:
             fetched.discard(head=False)
         self._remember(version)
         return version
+
+    def change(self, key: VersionKey, listing: Sequence[Listed] | None, missing: Sequence[str]) -> Change:
+        """What a version changed, from the checkpoint; good until the next one is asked for. Raises as ``Loader.load``."""
+        fetched = Fetched(self._folder / "fetched", frozenset(missing))
+        self._change = self._loader.change(key, listing, fetched)
+        fetched.discard(head=False)
+        return self._change
 
     def apply(self, session: str, chunks: Sequence[Chunk]) -> Segment:
         """Take full chunks of a session that goes on; they become the newest of the session's segments."""

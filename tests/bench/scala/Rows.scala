@@ -1,4 +1,4 @@
-package org.apache.spark.sql.keygroups.bench
+package org.apache.spark.sql.execution.streaming.state.keygroups.bench
 
 import java.util.Random
 

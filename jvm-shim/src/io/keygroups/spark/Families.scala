@@ -4,24 +4,31 @@ import java.util.concurrent.ConcurrentHashMap
 
 import io.keygroups.spark.bridge.FamilyMessage
 import io.keygroups.spark.keys.{KeyShape, PartitionColumns}
-import io.keygroups.spark.store.Family
+import io.keygroups.spark.store.{Family, PlainValues, ValueCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 import org.apache.spark.sql.types.StructType
 
 /** A column family as the query declares it; its number depends on the version that is open. */
 final case class DeclaredFamily(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
-    shape: KeyShape, hasLists: Boolean, isInternal: Boolean) {
+    shape: KeyShape, values: ValueCodec, encoding: String, hasLists: Boolean, isInternal: Boolean) {
 
   private lazy val message =
-    FamilyMessage(0, name, keySchema.json, valueSchema.json, encoder.json, hasLists, isInternal, keys = 0)
+    FamilyMessage(0, name, keySchema.json, valueSchema.json, encoder.json, encoding, hasLists, isInternal, keys = 0)
 
   def numbered(id: Int): Family =
-    Family(id, name, shape, valueSchema.length, hasLists, isInternal, message.copy(id = id))
+    Family(id, name, shape, values, hasLists, isInternal, message.copy(id = id))
 }
 
-/** The column families that a provider was told of. They outlive its stores: readers declare in one and read in another. */
-final class Families(storeId: StateStoreId, hadoopConf: Configuration) {
+/**
+ * The column families that a provider was told of. They outlive its stores: readers declare in one and read in another.
+ *
+ * @param encoding of values: Spark's setting `encodingFormat`
+ * @param schemas the schemas that families have had, of operators that let them change
+ */
+final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding: String,
+    schemas: Option[StateSchemaProvider]) {
   private val declared = new ConcurrentHashMap[String, DeclaredFamily]()
 
   def get(name: String): Option[DeclaredFamily] = Option(declared.get(name))
@@ -36,14 +43,20 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration) {
     // The schema in the encoder is the one to trust: Spark's joins leave the timestamp out of the other.
     val schema = Families.schemaOf(encoder)
     val shape = PartitionColumns.shape(storeId, name, schema, encoder, hadoopConf)
-    val family = DeclaredFamily(name, schema, valueSchema, encoder, shape, hasLists, isInternal)
+    val isAvro = encoding == Families.Avro && schemas.isDefined
+    val values = if (isAvro) SparkInternals.avroValues(schema, valueSchema, schemas, name) else new PlainValues(valueSchema.length)
+    val family = DeclaredFamily(name, schema, valueSchema, encoder, shape, values,
+      if (isAvro) Families.Avro else Families.UnsafeRows, hasLists, isInternal)
     declared.put(name, family)
     family
   }
 }
 
-private object Families {
-  def schemaOf(encoder: KeyStateEncoderSpec): StructType = encoder match {
+object Families {
+  val Avro = "avro"
+  val UnsafeRows = "unsaferow"
+
+  private def schemaOf(encoder: KeyStateEncoderSpec): StructType = encoder match {
     case NoPrefixKeyStateEncoderSpec(schema) => schema
     case PrefixKeyScanStateEncoderSpec(schema, _) => schema
     case RangeKeyScanStateEncoderSpec(schema, _) => schema

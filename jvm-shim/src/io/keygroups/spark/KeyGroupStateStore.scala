@@ -4,7 +4,7 @@ import io.keygroups.spark.store.Session
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.keygroups.SparkInternals
+import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 import org.apache.spark.sql.types.StructType
 
 /**
@@ -72,7 +72,10 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       overlayBytes = session.overlayBytes
       Metrics.timed(timings.total = _)(session.moveTo(host.commit(session, timings)))
       state = Committed
-      if (forceSnapshot) host.startCompaction()
+      if (forceSnapshot) {
+        host.startCompaction()
+        provider.reportSnapshot()
+      }
       provider.reportCommit(version + 1)
       version + 1
     } catch {
@@ -106,7 +109,8 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       Metrics.UploadTime -> timings.upload,
       Metrics.CompactionTime -> host.compactionMillis.getAndSet(0),
       Metrics.ForcedSnapshots -> (if (forceSnapshot && hasCommitted) 1L else 0L),
-      Metrics.BridgeCalls -> (host.calls - callsBefore)))
+      Metrics.BridgeCalls -> (host.calls - callsBefore)),
+      Map(Metrics.SnapshotLastUploaded.withNewId(id.partitionId, id.storeName) -> provider.snapshotVersion))
   }
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo = {

@@ -2,27 +2,29 @@ package io.keygroups.spark
 
 import io.keygroups.spark.bridge.StoreSpec
 import io.keygroups.spark.files.CheckpointFiles
-import io.keygroups.spark.store.{FamilySession, Session}
+import io.keygroups.spark.store.{Family, FamilySession, Session}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.SPARK_VERSION
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.streaming.state._
-import org.apache.spark.sql.keygroups.SparkInternals
+import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 import org.apache.spark.sql.types.StructType
 
 /**
  * Spark's state, kept in key groups by a Python store. Switched on with
  * `spark.sql.streaming.stateStore.providerClass=io.keygroups.spark.KeyGroupStateStoreProvider`.
  */
-class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
+class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logging {
   import KeyGroupStateStoreProvider._
 
   @volatile private var storeId: StateStoreId = _
   private var storeConf: StateStoreConf = _
   private var hadoopConf: Configuration = _
-  private var host: StoreHost = _
+  private var runId: String = _
+  private[spark] var host: StoreHost = _
   private var declared: Families = _
+  @volatile private var snapshot = 0L
   private[spark] var usesFamilies = false
 
   override def init(stateStoreId: StateStoreId, keySchema: StructType, valueSchema: StructType,
@@ -36,7 +38,8 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
     this.hadoopConf = hadoopConf
     usesFamilies = useColumnFamilies
     val settings = Settings.parse(storeConfs.sqlConfs)
-    declared = new Families(stateStoreId, hadoopConf)
+    runId = SparkInternals.runId(hadoopConf)
+    declared = new Families(stateStoreId, hadoopConf, storeConfs.stateStoreEncodingFormat, stateSchemaProvider)
     declare(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey,
       isInternal = false)
     val folder = stateStoreId.storeCheckpointLocation()
@@ -57,13 +60,21 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
   }
 
   override def getReadStore(version: Long, stateStoreCkptId: Option[String]): ReadStateStore =
-    new KeyGroupReadStateStore(storeId, newSession(version, stateStoreCkptId, readOnly = true), this)
+    newReadStore(newSession(version, stateStoreCkptId, readOnly = true))
+
+  private[spark] def newReadStore(session: Session): ReadStateStore = new KeyGroupReadStateStore(storeId, session, this)
+
+  private[spark] def newStore(session: Session): StateStore =
+    new KeyGroupStateStore(storeId, session, host, this, loadMillis = 0, forceSnapshot = false)
 
   /** The read store goes on; it shares the segments of its version. */
   override def upgradeReadStoreToWriteStore(readStore: ReadStateStore, version: Long, stateStoreCkptId: Option[String],
       forceSnapshotOnCommit: Boolean): StateStore = getStore(version, stateStoreCkptId, forceSnapshotOnCommit, false)
 
-  override protected def maintainSnapshots(): Unit = host.compactThoroughly()
+  override protected def maintainSnapshots(): Unit = {
+    host.compactThoroughly()
+    reportSnapshot()
+  }
 
   override protected def cleanUp(): Unit = host.cleanUp()
 
@@ -71,6 +82,17 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = {
     requireSpark()
     Metrics.all
+  }
+
+  override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] = Seq(Metrics.SnapshotLastUploaded)
+
+  /** The latest version that the driver was told of. */
+  private[spark] def snapshotVersion: Long = snapshot
+
+  /** Each version is there in full, from its own file and those that it lists; told once a maintenance, not once a batch. */
+  private[spark] def reportSnapshot(): Unit = host.latestVersion.filter(_ > snapshot).foreach { version =>
+    snapshot = version
+    if (storeConf.reportSnapshotUploadLag) SparkInternals.reportSnapshot(storeId, runId, version)
   }
 
   override def close(): Unit = if (host != null) host.close()
@@ -109,9 +131,19 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Logging {
 
   private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
     if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))
-    try new Session(host, host.load(version, checkpointId), readOnly)
-    catch { case error: Throwable => throw SparkInternals.failedToLoad(storeId.storeCheckpointLocation(), error) }
+    loading(new Session(host, host.load(version, checkpointId), readOnly))
   }
+
+  /** Errors of `body` become Spark's error of a failed load. */
+  private[spark] def loading[T](body: => T): T =
+    try body
+    catch { case error: Throwable => throw SparkInternals.failedToLoad(storeId.storeCheckpointLocation(), error) }
+
+  /** A declared family, to read what versions changed in it. */
+  private[spark] def familyToRead(name: String): Family =
+    declared.get(name).map(_.numbered(0)).getOrElse {
+      throw StateStoreErrors.unsupportedOperationOnMissingColumnFamily("change feed", name)
+    }
 }
 
 object KeyGroupStateStoreProvider {
@@ -131,7 +163,7 @@ object KeyGroupStateStoreProvider {
     }
 
   private def requireSupported(conf: StateStoreConf): Unit =
-    if (conf.stateStoreEncodingFormat != "unsaferow") {
+    if (!Set(Families.UnsafeRows, Families.Avro).contains(conf.stateStoreEncodingFormat)) {
       throw StateStoreErrors.unsupportedOperationException(s"encoding format ${conf.stateStoreEncodingFormat}", Name)
     }
 }

@@ -25,6 +25,9 @@ object Metrics {
   val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
     CommitTime, UploadTime, CompactionTime, BridgeCalls, ForcedSnapshots)
 
+  /** Of each partition: the latest version that the driver was told of. Spark shows those that are most behind. */
+  val SnapshotLastUploaded: StateStoreInstanceMetric = StateStoreSnapshotLastUploadInstanceMetric()
+
   private def timing(name: String, what: String): StateStoreCustomMetric =
     StateStoreCustomTimingMetric(name, s"key groups: $what")
 

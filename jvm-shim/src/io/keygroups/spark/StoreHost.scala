@@ -61,6 +61,33 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     }
   }
 
+  /**
+   * What each version from `start` to `end` changed, oldest first: versions with the rows of their own file only. The caller
+   * releases them.
+   */
+  def changes(start: Long, end: Long, checkpointId: Option[String]): Seq[LoadedVersion] = {
+    val store = open()
+    var found = List.empty[LoadedVersion]
+    var key = Option(VersionKey(end, checkpointId))
+    try {
+      while (key.exists(_.version >= start)) {
+        val change = store.callWithFiles[ChangeView]("change") { (listing, missing) =>
+          LoadRequest(store.number, key.get, listing, missing)
+        }.get
+        found ::= mapped(change.version, Map.empty)
+        key = change.parent
+      }
+      found
+    } catch {
+      case error: Throwable =>
+        found.foreach(_.release())
+        throw error
+    }
+  }
+
+  /** Number of the latest version that this provider knows. */
+  def latestVersion: Option[Long] = synchronized(Option(latest)).map(_.key.version)
+
   def applyChunks(session: String, chunks: Seq[ChunkMessage]): Future[MappedSegment] = {
     val store = open()
     Background.sort {
@@ -144,16 +171,19 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   }
 
   private def mapAll(view: VersionView, known: Map[String, MappedSegment], store: RemoteStore): LoadedVersion =
-    try {
-      val segments = view.segments.map { s =>
-        known.get(s.id).filter(_.retain()).getOrElse(MappedSegment.open(s, spec.partitions))
-      }
-      new LoadedVersion(view.key, view.catalog, view.maxParallelism, segments.toArray)
-    } catch {
+    try mapped(view, known)
+    catch {
       case _: NoSuchFileException => // compacted away between the answer and the mapping
         val again = store.call[VersionView]("load", LoadRequest(store.number, view.key, None, Seq.empty))
         mapAll(again.get, known, store)
     }
+
+  private def mapped(view: VersionView, known: Map[String, MappedSegment]): LoadedVersion = {
+    val segments = view.segments.map { s =>
+      known.get(s.id).filter(_.retain()).getOrElse(MappedSegment.open(s, spec.partitions))
+    }
+    new LoadedVersion(view.key, view.catalog, view.maxParallelism, segments.toArray)
+  }
 
   /** Compact in the background, with an eye on space. */
   def startCompaction(): Unit = withStore(startCompaction(_, thorough = true))

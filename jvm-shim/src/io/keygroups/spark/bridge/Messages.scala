@@ -9,12 +9,13 @@ import io.keygroups.spark.segment.SegmentView
  *
  * @param id its number in segments, never given to another family of the store
  * @param encoder Spark's KeyStateEncoderSpec as JSON
+ * @param encoding of values: unsaferow or avro
  * @param lists a key has any number of values
  * @param internal Spark keeps its own books in it
  * @param keys keys that it holds
  */
 case class FamilyMessage(id: Int, name: String, key_schema: String, value_schema: String, encoder: String,
-    lists: Boolean, internal: Boolean, keys: Long)
+    encoding: String, lists: Boolean, internal: Boolean, keys: Long)
 
 /** @param next_family the number of the next family that is created */
 case class Catalog(families: Seq[FamilyMessage], next_family: Int)
@@ -52,6 +53,9 @@ case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, s
 
 /** Fields of `keygroups.store.store.Upload`, a pair in JSON: local path, name in the checkpoint folder. */
 case class Committed(version: VersionView, upload: Seq[String], compact: Boolean, sortMillis: Long)
+
+/** What a version changed: a version with the rows of its own file only; and the version that it was built on. */
+case class ChangeView(version: VersionView, parent: Option[VersionKey])
 
 case class Compacted(version: VersionView, upload: Seq[String])
 

@@ -11,7 +11,7 @@ import scala.util.control.NonFatal
 
 import io.keygroups.spark.{Failures, KeyGroupsException, Settings}
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.keygroups.SparkInternals
+import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 import py4j.ClientServer
 
 /**

@@ -2,7 +2,7 @@ package io.keygroups.spark.memory
 
 import java.nio.ByteOrder
 
-import org.apache.spark.sql.catalyst.expressions.{UnsafeRow, XXH64}
+import org.apache.spark.sql.catalyst.expressions.XXH64
 import org.apache.spark.unsafe.Platform
 
 /** Rows as bytes. UnsafeRows are multiples of 8 bytes long, and mostly short: words beat Platform.copyMemory's call. */
@@ -52,15 +52,6 @@ object Bytes {
       at += 1
     }
     Integer.compare(aLength, bLength)
-  }
-
-  /** A row of its own over a copy of the bytes: it stays good whatever happens to the memory it came from. */
-  def row(fields: Int, address: Long, length: Int): UnsafeRow = {
-    val bytes = new Array[Byte](length)
-    copy(null, address, bytes, Platform.BYTE_ARRAY_OFFSET, length)
-    val row = new UnsafeRow(fields)
-    row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET, length)
-    row
   }
 
   private def reverse(x: Long): Long = java.lang.Long.reverseBytes(x)

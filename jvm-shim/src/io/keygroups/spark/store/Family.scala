@@ -7,8 +7,9 @@ import io.keygroups.spark.keys.KeyShape
  * A column family: rows of one schema, with a key space of their own.
  *
  * @param id its number in segments
+ * @param values how values are stored
  * @param hasLists a key has any number of values
  * @param isInternal Spark keeps its own books in it; its keys do not count as the user's
  */
-final case class Family(id: Int, name: String, shape: KeyShape, valueFields: Int, hasLists: Boolean, isInternal: Boolean,
+final case class Family(id: Int, name: String, shape: KeyShape, values: ValueCodec, hasLists: Boolean, isInternal: Boolean,
     message: FamilyMessage)

@@ -44,14 +44,14 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val row = findWritten()
     if (row == 0) getSealed()
     else if (Overlay.isTombstone(row)) null
-    else Bytes.row(family.valueFields, Overlay.valueAddress(row), Overlay.valueLength(row))
+    else family.values.read(Overlay.valueAddress(row), Overlay.valueLength(row))
   }
 
   /** All values of a key of a family with lists. */
   def list(key: UnsafeRow): ValueList = {
     session.requireOpen()
     probe.set(key)
-    new ValueList(family.valueFields, gather(probe.keyHash, probe.locator, probe.base, probe.offset, probe.length))
+    new ValueList(family.values, gather(probe.keyHash, probe.locator, probe.base, probe.offset, probe.length))
   }
 
   def exists(key: UnsafeRow): Boolean = {
@@ -62,9 +62,11 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   }
 
   def put(key: UnsafeRow, row: UnsafeRow): Unit =
-    write(key, if (family.hasLists) value.setList(Array(row)) else value.set(row), append = false)
-  def putList(key: UnsafeRow, rows: Array[UnsafeRow]): Unit = write(key, value.setList(rows), append = false)
-  def appendList(key: UnsafeRow, rows: Array[UnsafeRow]): Unit = write(key, value.setList(rows), append = true)
+    write(key, if (family.hasLists) listOf(Array(row)) else family.values.write(row, value), append = false)
+  def putList(key: UnsafeRow, rows: Array[UnsafeRow]): Unit = write(key, listOf(rows), append = false)
+  def appendList(key: UnsafeRow, rows: Array[UnsafeRow]): Unit = write(key, listOf(rows), append = true)
+
+  private def listOf(rows: Array[UnsafeRow]): ValueBytes = value.setList(rows, family.values)
 
   private def write(key: UnsafeRow, value: ValueBytes, append: Boolean): Unit = {
     session.requireOpen()
@@ -147,7 +149,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   /** The values of the row that a source stands at. */
   private[store] def listAt(rows: RowSource): ValueList = {
     val hash = KeyProbe.hash(null, rows.keyAddress, rows.keyLength)
-    new ValueList(family.valueFields, gather(hash, rows.locator, null, rows.keyAddress, rows.keyLength))
+    new ValueList(family.values, gather(hash, rows.locator, null, rows.keyAddress, rows.keyLength))
   }
 
   /** A stored key as a row. */
@@ -215,7 +217,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   private def getSealed(): UnsafeRow =
     if (!existsSealed()) null
-    else Bytes.row(family.valueFields, foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow))
+    else family.values.read(foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow))
 
   private def existsSealed(): Boolean =
     locate(0, probe.locator, probe.base, probe.offset, probe.length) >= 0 && !foundBlock.isTombstone(foundRow)

@@ -14,7 +14,7 @@ import org.apache.spark.unsafe.Platform
 final class Scan(session: Session, family: FamilySession, rows: RowSource, accept: RowSource => Boolean,
     allValues: Boolean) extends Iterator[UnsafeRowPair] {
   private val era = session.era
-  private val fields = family.family.valueFields
+  private val values = family.family.values
   private val pair = new UnsafeRowPair()
   private var key: UnsafeRow = _
   private var value: UnsafeRow = _
@@ -49,16 +49,15 @@ final class Scan(session: Session, family: FamilySession, rows: RowSource, accep
     Bytes.copy(null, rows.keyAddress, bytes, start, rows.keyLength)
     Bytes.copy(null, rows.valueAddress, bytes, start + rows.keyLength, rows.valueLength)
     key = family.keyRow(bytes, start, rows.keyLength)
-    value = new UnsafeRow(fields)
-    value.pointTo(bytes, start + rows.keyLength, rows.valueLength)
+    value = values.read(bytes, start + rows.keyLength, rows.valueLength)
   }
 
   private def takeList(): Unit = {
     val bytes = new Array[Byte](rows.keyLength)
     Bytes.copy(null, rows.keyAddress, bytes, Platform.BYTE_ARRAY_OFFSET, rows.keyLength)
     key = family.keyRow(bytes, Platform.BYTE_ARRAY_OFFSET, rows.keyLength)
-    val values = family.listAt(rows)
-    if (values.hasNext) value = values.next()
-    if (allValues) more = values
+    val list = family.listAt(rows)
+    if (list.hasNext) value = list.next()
+    if (allValues) more = list
   }
 }

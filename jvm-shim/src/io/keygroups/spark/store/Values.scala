@@ -14,17 +14,18 @@ final class ValueBytes {
   private var list = new Array[Byte](256)
 
   def set(value: UnsafeRow): ValueBytes = point(value.getBaseObject, value.getBaseOffset, value.getSizeInBytes)
+  def set(value: Array[Byte]): ValueBytes = point(value, Platform.BYTE_ARRAY_OFFSET.toLong, value.length)
 
   /** Become a list: of each value its length, in 8 bytes, and its bytes. Lists put one after another are a list. */
-  def setList(values: Array[UnsafeRow]): ValueBytes = {
-    val size = values.iterator.map(_.getSizeInBytes + ValueList.LengthBytes).sum
-    if (list.length < size) list = new Array[Byte](2 * size)
-    var at = Platform.BYTE_ARRAY_OFFSET.toLong
+  def setList(values: Array[UnsafeRow], codec: ValueCodec): ValueBytes = {
+    var size = 0
     values.foreach { value =>
-      val bytes = value.getSizeInBytes
-      Platform.putLong(list, at, bytes.toLong)
-      Bytes.copy(value.getBaseObject, value.getBaseOffset, list, at + ValueList.LengthBytes, bytes)
-      at += ValueList.LengthBytes + bytes
+      codec.write(value, this)
+      val end = size + ValueList.LengthBytes + length
+      if (list.length < end) list = java.util.Arrays.copyOf(list, 2 * end)
+      Platform.putLong(list, Platform.BYTE_ARRAY_OFFSET.toLong + size, length.toLong)
+      Bytes.copy(base, offset, list, Platform.BYTE_ARRAY_OFFSET.toLong + size + ValueList.LengthBytes, length)
+      size = end
     }
     point(list, Platform.BYTE_ARRAY_OFFSET.toLong, size)
   }
@@ -45,7 +46,7 @@ final class ValueBytes {
 }
 
 /** The values of one key of a family with many, in the order in which they were put. */
-final class ValueList(fields: Int, bytes: Array[Byte]) extends Iterator[UnsafeRow] {
+final class ValueList(codec: ValueCodec, bytes: Array[Byte]) extends Iterator[UnsafeRow] {
   private var at = 0
 
   override def hasNext: Boolean = at < bytes.length
@@ -53,8 +54,7 @@ final class ValueList(fields: Int, bytes: Array[Byte]) extends Iterator[UnsafeRo
   override def next(): UnsafeRow = {
     if (!hasNext) throw new NoSuchElementException("end of values")
     val length = ValueList.lengthAt(bytes, at)
-    val row = new UnsafeRow(fields)
-    row.pointTo(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong + ValueList.LengthBytes, length)
+    val row = codec.read(bytes, Platform.BYTE_ARRAY_OFFSET + at.toLong + ValueList.LengthBytes, length)
     at += ValueList.LengthBytes + length
     row
   }

@@ -1,18 +1,23 @@
-package org.apache.spark.sql.keygroups
+package org.apache.spark.sql.execution.streaming.state.keygroups
 
 import java.io.File
 import java.nio.file.Files
 import java.nio.file.attribute.PosixFilePermissions
+import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 
 import io.keygroups.spark.KeyGroupsException
+import io.keygroups.spark.store.{EncodedValues, ValueCodec}
+import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.{SparkEnv, SparkException, SparkFiles, SparkThrowable}
 import org.apache.spark.api.python.PythonUtils
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
-import org.apache.spark.sql.execution.streaming.state.StateStoreErrors
-import org.apache.spark.util.Utils
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.util.{NextIterator, Utils}
 
 /** The few things of Spark that are visible inside its own packages only, in one place. */
 object SparkInternals {
@@ -62,6 +67,37 @@ object SparkInternals {
     case known: SparkThrowable if known.getCondition != null => StateStoreErrors.cannotLoadStore(cause)
     case _ => withText(StateStoreErrors.cannotLoadStore(cause), cause)
   }
+
+  /** Values in Avro, each with the number of its schema; readers bring them to the present one. */
+  def avroValues(keySchema: StructType, valueSchema: StructType, schemas: Option[StateSchemaProvider],
+      family: String): ValueCodec = {
+    val encoder = new AvroStateEncoder(NoPrefixKeyStateEncoderSpec(keySchema), valueSchema, schemas, family)
+    new EncodedValues(encoder.encodeValue, encoder.decodeValue)
+  }
+
+  /** Tell the driver that a version is there for whoever needs it, which is what it calls the upload of a snapshot. */
+  def reportSnapshot(store: StateStoreId, runId: String, version: Long): Unit =
+    StateStoreProvider.coordinatorRef.foreach { coordinator =>
+      coordinator.snapshotUploaded(StateStoreProviderId(store, UUID.fromString(runId)), version, System.currentTimeMillis())
+    }
+
+  /** A row that a version changed: what happened, key, value, batch. */
+  type Change = (RecordType.Value, UnsafeRow, UnsafeRow, Long)
+  type Changes = NextIterator[Change]
+
+  /** Spark's iterator over another; `release` is called once, at the end or when Spark is through with it. */
+  def changes(rows: Iterator[Change], release: () => Unit): Changes = new NextIterator[Change] {
+    override protected def getNext(): Change =
+      if (rows.hasNext) rows.next()
+      else {
+        finished = true
+        null
+      }
+    override protected def close(): Unit = release()
+  }
+
+  /** The run of the query that a provider was made for. */
+  def runId(conf: Configuration): String = StateStoreProvider.getRunId(conf)
 
   def unexpectedVersion(version: Long): Throwable = QueryExecutionErrors.unexpectedStateStoreVersion(version)
 

@@ -1,0 +1,21 @@
+package io.keygroups.spark
+
+import io.keygroups.spark.operators.OpensTransformWithState
+import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
+
+/**
+ * What sessions need beside the provider: transformWithState, which Spark refuses for providers that it does not know. Named
+ * by `spark.sql.extensions`; a jar that is there when the session starts is found by itself, through Java's ServiceLoader.
+ */
+class KeyGroupExtensions extends SparkSessionExtensionsProvider {
+  override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar(_ => KeyGroupExtensions.Open)
+}
+
+object KeyGroupExtensions {
+  /** The last rule that sees the plan of a batch; Spark has no hook of its own for physical plans of streams. */
+  private object Open extends ColumnarRule {
+    override def postColumnarTransitions: Rule[SparkPlan] = OpensTransformWithState
+  }
+}

@@ -1,0 +1,42 @@
+package io.keygroups.spark
+
+import io.keygroups.spark.store.{ChangeFeed, LoadedVersion, Session}
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
+
+/** What the state reader asks for beyond a version: the way to it from an older one, and what each version changed. */
+trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvider =>
+
+  override def replayStateFromSnapshot(snapshotVersion: Long, endVersion: Long, readOnly: Boolean,
+      snapshotVersionStateStoreCkptId: Option[String], endVersionStateStoreCkptId: Option[String]): StateStore =
+    newStore(replayed(snapshotVersion, endVersion, snapshotVersionStateStoreCkptId, endVersionStateStoreCkptId))
+
+  override def replayReadStateFromSnapshot(snapshotVersion: Long, endVersion: Long,
+      snapshotVersionStateStoreCkptId: Option[String], endVersionStateStoreCkptId: Option[String]): ReadStateStore =
+    newReadStore(replayed(snapshotVersion, endVersion, snapshotVersionStateStoreCkptId, endVersionStateStoreCkptId))
+
+  override def getStateStoreChangeDataReader(startVersion: Long, endVersion: Long, colFamilyNameOpt: Option[String],
+      endVersionStateStoreCkptId: Option[String]): SparkInternals.Changes = loading {
+    val family = familyToRead(colFamilyNameOpt.getOrElse(StateStore.DEFAULT_COL_FAMILY_NAME))
+    new ChangeFeed(host.changes(startVersion, endVersion, endVersionStateStoreCkptId), family).records
+  }
+
+  /** A version, read from the files of an older one and of what changed since, whatever else its own file lists. */
+  private def replayed(from: Long, to: Long, fromId: Option[String], toId: Option[String]): Session = loading {
+    if (from < 1) throw SparkInternals.unexpectedVersion(from)
+    if (to < from) throw SparkInternals.unexpectedVersion(to)
+    val changes = host.changes(from + 1, to, toId)
+    try {
+      val snapshot = host.load(from, fromId)
+      try new Session(host, replay(snapshot, changes), readOnly = true)
+      finally snapshot.release()
+    } finally changes.foreach(_.release())
+  }
+
+  private def replay(snapshot: LoadedVersion, changes: Seq[LoadedVersion]): LoadedVersion = {
+    val last = changes.lastOption.getOrElse(snapshot)
+    val segments = changes.reverseIterator.flatMap(_.segments).toArray ++ snapshot.segments
+    segments.foreach(_.retain())
+    new LoadedVersion(last.key, last.catalog, last.maxParallelism, segments)
+  }
+}
