@@ -3,9 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-JAR := provider/keygroups/jars/keygroups-spark4.3_2.13.jar
-WHEELED := dist/.built
 PACKAGE := provider/keygroups
+JARS := $(PACKAGE)/jars
+JAR := $(JARS)/keygroups-spark4.3_2.13.jar
+# The older Spark, beside the one in .venv: its jars to compile against, its Python to test with.
+OLDER := build/pyspark-4.2.0
+OLDER_JAR := $(JARS)/keygroups-spark4.2_2.13.jar
+WHEELED := dist/.built
 # Folders are listed too: deleting or renaming a file changes its folder.
 SCALA := $(shell find jvm-shim -name __pycache__ -prune -o \( -type d -o -name '*.scala' \) -print)
 PYFILES := $(shell find $(PACKAGE) -name jars -prune -o -name __pycache__ -prune -o -type f -print)
@@ -15,14 +19,16 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar demo test test-all bench conformance lint format docs wheel clean
+.PHONY: help setup jar jars demo test test-older test-all bench conformance lint format docs wheel clean
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(INSTALLED) $(JAR) ## Create .venv with everything in it, and build the jar
 
 jar: $(JAR) ## Compile the JVM shim with the Scala compiler of pyspark
+
+jars: $(JAR) $(OLDER_JAR) ## Compile it for each Spark that it is for (fetches the older one)
 
 demo: setup ## Stream the flights of 2013 through the provider and check the answer
 	$(BIN)/python -m keygroups.demo $(ARGS)
@@ -30,13 +36,17 @@ demo: setup ## Stream the flights of 2013 through the provider and check the ans
 test: setup ## Run the everyday tests (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
-test-all: setup ## Run all tests, the slow ones too (ARGS=... goes to pytest)
+test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark
+	SPARK_HOME=$(abspath $(OLDER)/pyspark) PYTHONPATH=$(abspath $(OLDER)) \
+	  $(BIN)/python -m pytest -m "not slow" tests/differential $(ARGS)
+
+test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
 
 bench: setup ## Measure Spark's providers and this one in one run
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
-conformance: $(INSTALLED) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME")
+conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME")
 	$(BIN)/python tests/conformance/conformance.py $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers
@@ -66,7 +76,14 @@ $(INSTALLED): pyproject.toml
 $(JAR): $(SCALA) jvm-shim/build.py $(PACKAGE)/settings.json $(PACKAGE)/_version.py | $(INSTALLED)
 	$(BIN)/python jvm-shim/build.py --output $@
 
-$(WHEELED): $(JAR) $(PYFILES) pyproject.toml README.md LICENSE | $(INSTALLED)
+$(OLDER)/.installed: | $(INSTALLED)
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $(OLDER) pyspark==4.2.0
+	touch $@
+
+$(OLDER_JAR): $(SCALA) jvm-shim/build.py $(PACKAGE)/settings.json $(PACKAGE)/_version.py | $(OLDER)/.installed
+	$(BIN)/python jvm-shim/build.py --spark-jars $(OLDER)/pyspark/jars --output $@
+
+$(WHEELED): $(JAR) $(OLDER_JAR) $(PYFILES) pyproject.toml README.md LICENSE | $(INSTALLED)
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	touch $@

@@ -36,7 +36,7 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     A session that already runs does not get the jar: stop it first.
 
     Args:
-        builder: The builder of the session. What it already lists in ``spark.jars`` and ``spark.sql.extensions`` is kept.
+        builder: The builder of the session. What it lists in ``spark.jars`` and ``spark.sql.extensions`` is kept.
         python: Interpreter that runs the store on each executor. For a local master the default is this interpreter;
             otherwise it is the executor's own.
         **settings: Settings by their name without the prefix, such as ``overlayBytes="128m"``.

@@ -22,7 +22,7 @@ HERE: Final = Path(__file__).resolve().parent
 REPOSITORY: Final = HERE.parents[1]
 BUILD: Final = REPOSITORY / "build" / "conformance"
 SPARK: Final = "4.2.0"
-PYSPARK: Final = BUILD / f"pyspark-{SPARK}" / "pyspark"
+PYSPARK: Final = REPOSITORY / "build" / f"pyspark-{SPARK}" / "pyspark"
 JARS: Final = BUILD / "test-jars"
 SUITES: Final = BUILD / "suites"
 SHIM: Final = REPOSITORY / "provider" / "keygroups" / "jars" / "keygroups-spark4.2_2.13.jar"
@@ -58,18 +58,13 @@ class Outcome:
 
 
 def prepare() -> None:
-    """Bring Spark's classes and suites, and compile the shim for that Spark and the suites of our own; once."""
-    if not PYSPARK.exists():
-        target = ["--target", str(PYSPARK.parent), f"pyspark=={SPARK}"]
-        _run([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", *target])
+    """Bring the suites, once, and compile those of our own. The shim and its Spark are there: see the Makefile."""
     if not SUITES.exists():
         _run(["mvn", "-q", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies", f"-DoutputDirectory={JARS}"])
         packed = JARS / f"spark-sql_2.13-{SPARK}-tests.jar"
         with zipfile.ZipFile(packed) as jar:
             jar.extractall(SUITES)  # suites that restore recorded checkpoints want files
         packed.unlink()
-    build = [str(REPOSITORY / "jvm-shim" / "build.py"), "--spark-jars", str(PYSPARK / "jars"), "--output", str(SHIM)]
-    _run([sys.executable, *build])
     classes = BUILD / "classes"
     classes.mkdir(parents=True, exist_ok=True)
     sources = sorted(map(str, (HERE / "scala").glob("*.scala")))

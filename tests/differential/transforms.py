@@ -1,5 +1,6 @@
 """transformWithState in Python: value, list and map state, time to live, timers, initial state, a chain."""
 
+# ruff: noqa: N802, N803, ARG002 - names and arguments are those of Spark's StatefulProcessor
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import pandas as pd
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValues
 
 from support.case import Case
 
@@ -21,6 +23,7 @@ NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 """With timers in processing time there is always one more batch to come; a query that ends needs this off."""
 
 HOUR = 3_600_000
+Key = tuple[Any, ...]
 Rows = Iterator[tuple[Any, ...]]
 
 
@@ -38,7 +41,7 @@ class _Counts(StatefulProcessor):
         self.last = handle.getListState("last", "v int", ttl)
         self.sums = handle.getMapState("sums", "flag string", "total long", ttl)
 
-    def rows(self, key: tuple[Any, ...], values: list[tuple[int, Any]], now: int) -> Rows:
+    def rows(self, key: Key, values: list[tuple[int, str]], now: int) -> Rows:
         before = self.count.get()
         count = (before[0] if before else 0) + len(values)
         self.count.update((count,))
@@ -48,8 +51,8 @@ class _Counts(StatefulProcessor):
             if v % 11 == 0:
                 self.last.clear()
             self.last.appendValue((v,))
-            known = self.sums.getValue((str(flag),))
-            self.sums.updateValue((str(flag),), ((known[0] if known else 0) + v,))
+            known = self.sums.getValue((flag,))
+            self.sums.updateValue((flag,), ((known[0] if known else 0) + v,))
         if count % 7 == 0 and self.sums.containsKey(("None",)):
             self.sums.removeKey(("None",))
         if self.timers:
@@ -64,7 +67,7 @@ class _Counts(StatefulProcessor):
             self.handle.deleteTimer(registered)
         self.handle.registerTimer(now + 1000 * self.seconds)
 
-    def expired(self, key: tuple[Any, ...]) -> Rows:
+    def expired(self, key: Key) -> Rows:
         count = self.count.get()
         yield (*key, "expired", count[0] if count else -1)
         self.count.clear()
@@ -75,7 +78,7 @@ class _Counts(StatefulProcessor):
         pass
 
 
-def _now(timers: Any, event_time: bool) -> int:
+def _now(timers: TimerValues, event_time: bool) -> int:
     return int(timers.getCurrentWatermarkInMs() if event_time else timers.getCurrentProcessingTimeInMs())
 
 
@@ -84,16 +87,18 @@ class RowCounts(_Counts):
 
     event_time = True
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
-        values = sorted((row.v, row.flag) for row in rows)
+    def handleInputRows(self, key: Key, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+        values = sorted((row.v, str(row.flag)) for row in rows)
         for row in self.rows(key, values, _now(timerValues, self.event_time)):
             yield Row(name=row[0], what=row[1], number=row[2])
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleExpiredTimer(
+        self, key: Key, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
         for row in self.expired(key):
             yield Row(name=row[0], what=row[1], number=row[2])
 
-    def handleInitialState(self, key: Any, initialState: Row, timerValues: Any) -> None:  # noqa: N802, N803
+    def handleInitialState(self, key: Key, initialState: Row, timerValues: TimerValues) -> None:
         self.count.update((initialState.n,))
         self.last.appendValue((int(initialState.n),))
 
@@ -103,11 +108,17 @@ class PandasCounts(_Counts):
 
     event_time = True
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
-        values = sorted((int(v), flag) for frame in rows for v, flag in zip(frame["v"], frame["flag"], strict=True))
+    def handleInputRows(
+        self, key: Key, rows: Iterator[pd.DataFrame], timerValues: TimerValues
+    ) -> Iterator[pd.DataFrame]:
+        values = sorted(
+            (int(v), str(flag)) for frame in rows for v, flag in zip(frame["v"], frame["flag"], strict=True)
+        )
         yield _frame(self.rows(key, values, _now(timerValues, self.event_time)))
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+    def handleExpiredTimer(
+        self, key: Key, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[pd.DataFrame]:
         yield _frame(self.expired(key))
 
 
@@ -164,13 +175,15 @@ def then_window(events: DataFrame) -> DataFrame:
 class Stamped(RowCounts):
     """Each row with a time that is not late: of the newest event, or of the watermark."""
 
-    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleInputRows(self, key: Key, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
         events = list(rows)
         newest = max(row.ts for row in events)
         for row in super().handleInputRows(key, iter(events), timerValues):
             yield Row(**row.asDict(), ts=newest)
 
-    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+    def handleExpiredTimer(
+        self, key: Key, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
         now = pd.Timestamp(expiredTimerInfo.getExpiryTimeInMs(), unit="ms").to_pydatetime()
         for row in super().handleExpiredTimer(key, timerValues, expiredTimerInfo):
             yield Row(**row.asDict(), ts=now)

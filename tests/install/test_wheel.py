@@ -17,6 +17,7 @@ from keygroups.configure import PROVIDER, PROVIDER_CLASS
 
 ROOT = Path(__file__).parents[2]
 JAR = "keygroups/jars/keygroups-spark4.3_2.13.jar"
+EXTENSION = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
 LOCAL = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
 
 
@@ -58,6 +59,7 @@ def test_jar_holds_what_the_shim_reads(wheel: Path, tmp_path: Path) -> None:
     jar = zipfile.ZipFile(zipfile.ZipFile(wheel).extract(JAR, tmp_path))
     resources = "io/keygroups/spark"
     assert f"{PROVIDER.replace('.', '/')}.class" in jar.namelist()
+    assert jar.read(EXTENSION) == b"io.keygroups.spark.KeyGroupExtensions\n"
     assert jar.read(f"{resources}/settings.json") == (ROOT / "provider/keygroups/settings.json").read_bytes()
     assert jar.read(f"{resources}/keygroups.properties").decode() == f"version={__version__}\nspark=4.3\n"
 

@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from support.rows import Records, normal_rows
+
+EXPIRY = "ttlExpirationMs"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ def _variables(properties: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read_store(spark: SparkSession, checkpoint: Path, store: Store, batch: int | None = None) -> DataFrame:
-    """Returns the rows of a store: key (a struct), value and partition_id; of a variable without what depends on the clock.
+    """Returns the rows of a store: key (a struct), value and partition_id; of a variable all but what the clock decides.
 
     Args:
         spark: The session.
@@ -63,8 +66,14 @@ def read_store(spark: SparkSession, checkpoint: Path, store: Store, batch: int |
     if batch is not None:
         reader = reader.option("batchId", batch)
     if store.variable:
-        return reader.option("stateVarName", store.variable).load(str(checkpoint)).drop("expiration_timestamp")
+        return _without_expiry(reader.option("stateVarName", store.variable).load(str(checkpoint)))
     return reader.load(str(checkpoint)).select("key", "value", "partition_id")
+
+
+def _without_expiry(rows: DataFrame) -> DataFrame:
+    """The rows of a variable with a time to live, each value without the time at which it expires."""
+    expiring = [f.name for f in rows.schema if EXPIRY in getattr(f.dataType, "names", ())]
+    return rows.select(*(F.col(c).getField("value").alias(c) if c in expiring else c for c in rows.columns))
 
 
 def read_state(spark: SparkSession, checkpoint: Path, batch: int | None = None) -> Records:

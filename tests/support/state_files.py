@@ -23,11 +23,13 @@ HASH_BITS = 48
 
 @dataclass(frozen=True)
 class StateFile:
-    """One Arrow file of a state partition, with `n` rows.
+    """The `n` rows of one column family in an Arrow file of a state partition.
 
     Attributes:
         path: The file.
         manifest: The manifest in the metadata of its schema.
+        family: Number of the column family.
+        encoder: Spark's spec of its keys, as JSON.
         locator: uint64[n], the key group in the top 16 bits and a hash of the key below.
         h: int32[n], Spark's hash of the partition columns.
         keys: n keys as UnsafeRow bytes.
@@ -36,6 +38,8 @@ class StateFile:
 
     path: Path
     manifest: dict[str, Any]
+    family: int
+    encoder: str
     locator: npt.NDArray[np.uint64]
     h: npt.NDArray[np.int32]
     keys: list[bytes]
@@ -56,8 +60,10 @@ class StateFile:
             "the locator ends in xxh64 of the key": bits == self._key_bits(),
             "rows are in order of (locator, key)": np.array(self._in_order()),
         }
-        if any("NoPrefix" not in family["encoder"] for family in self.manifest["catalog"]["families"]):
+        if "NoPrefix" not in self.encoder:
             del rules["the locator ends in xxh64 of the key"]  # it is the hash of the scan prefix
+        if "RangeKeyScan" in self.encoder:
+            del rules["the key group is pmod(h, G)"]  # rows of all key groups lie in one order
         return [rule for rule, holds in rules.items() if not holds.all()]
 
     def _key_bits(self) -> npt.NDArray[np.uint64]:
@@ -69,7 +75,7 @@ class StateFile:
 
 
 def read_state_files(checkpoint: Path, store: Store, partition: int) -> Iterator[StateFile]:
-    """Yields every Arrow file of one partition of a store.
+    """Yields the rows of every Arrow file of one partition of a store, by column family.
 
     Args:
         checkpoint: Checkpoint of a stopped query.
@@ -77,7 +83,7 @@ def read_state_files(checkpoint: Path, store: Store, partition: int) -> Iterator
         partition: Number of the partition.
     """
     for path in sorted(_folder(checkpoint, store, partition).glob("*.arrow")):
-        yield _read(path)
+        yield from _read(path)
 
 
 def live_hashes(checkpoint: Path, store: Store, partition: int, version: int) -> Counter[int]:
@@ -89,12 +95,12 @@ def live_hashes(checkpoint: Path, store: Store, partition: int, version: int) ->
         partition: Number of the partition.
         version: Version of the state, which is the batch's number plus one.
     """
-    top = _read(next(_folder(checkpoint, store, partition).glob(f"v{version:020d}_*.arrow")))
-    below = [_folder(checkpoint, store) / segment["path"] for segment in top.manifest["segments"]]
-    newest: dict[bytes, int | None] = {}
-    for file in [top, *map(_read, below)]:
+    top = next(_folder(checkpoint, store, partition).glob(f"v{version:020d}_*.arrow"))
+    below = [_folder(checkpoint, store) / segment["path"] for segment in _manifest(_table(top))["segments"]]
+    newest: dict[tuple[int, bytes], int | None] = {}
+    for file in [file for path in [top, *below] for file in _read(path)]:
         for key, h, live in zip(file.keys, file.h.tolist(), file.live.tolist(), strict=True):
-            newest.setdefault(key, h if live else None)
+            newest.setdefault((file.family, key), h if live else None)
     return Counter(h for h in newest.values() if h is not None)
 
 
@@ -105,14 +111,31 @@ def _folder(checkpoint: Path, store: Store, partition: int | None = None) -> Pat
     return folder / str(partition) / ("" if store.name == "default" else store.name)
 
 
-def _read(path: Path) -> StateFile:
+def _read(path: Path) -> Iterator[StateFile]:
+    table = _table(path)
+    manifest = _manifest(table)
+    encoders = {family["id"]: family["encoder"] for family in manifest["catalog"]["families"]}
+    numbers = table["family"].to_numpy() if "family" in table.schema.names else np.zeros(len(table), np.uint16)
+    for family in np.unique(numbers).tolist() or list(encoders)[:1]:
+        rows = table.filter(pa.array(numbers == family))
+        if family in encoders:  # else it was removed since
+            yield StateFile(
+                path=path,
+                manifest=manifest,
+                family=family,
+                encoder=encoders[family],
+                locator=rows["locator"].to_numpy(),
+                h=rows["h"].to_numpy(),
+                keys=rows["key"].to_pylist(),
+                live=rows["value"].is_valid().to_numpy(),
+            )
+
+
+def _manifest(table: pa.Table) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads(table.schema.metadata[b"keygroups.manifest"])
+    return manifest
+
+
+def _table(path: Path) -> pa.Table:
     with pa.OSFile(str(path)) as source:
-        table = ipc.open_file(source).read_all()
-    return StateFile(
-        path=path,
-        manifest=json.loads(table.schema.metadata[b"keygroups.manifest"]),
-        locator=table["locator"].to_numpy(),
-        h=table["h"].to_numpy(),
-        keys=table["key"].to_pylist(),
-        live=table["value"].is_valid().to_numpy(),
-    )
+        return ipc.open_file(source).read_all()

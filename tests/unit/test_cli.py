@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 import keygroups
-from keygroups.configure import PROVIDER, PROVIDER_CLASS, jars
+from keygroups.configure import EXTENSIONS, EXTENSIONS_SETTING, PROVIDER, PROVIDER_CLASS, jars
 from keygroups.errors import SettingError, VersionError
 from keygroups.settings import PREFIX
 from keygroups.tools.main import main
@@ -46,9 +46,10 @@ def options(builder: SparkSession.Builder) -> dict[str, str]:
 def test_flags_survive_the_shell(jar: Path) -> None:
     words = shlex.split(run("conf", "--python", "/opt/my env/python", "--set", "overlayBytes=128m").output)
     assert words[:2] == ["--jars", str(jar)]
-    assert words[2::2] == ["--conf"] * 3
+    assert words[2::2] == ["--conf"] * 4
     assert words[3::2] == [
         f"{PROVIDER_CLASS}={PROVIDER}",
+        f"{EXTENSIONS_SETTING}={EXTENSIONS}",
         f"{PREFIX}overlayBytes=128m",
         f"{PREFIX}python=/opt/my env/python",
     ]
@@ -59,13 +60,15 @@ def test_defaults_are_lines_of_a_properties_file(jar: Path) -> None:
     assert output.splitlines() == [
         f"spark.jars {jar}",
         f"{PROVIDER_CLASS} {PROVIDER}",
+        f"{EXTENSIONS_SETTING} {EXTENSIONS}",
         rf"{PREFIX}localDir C:\\state",
     ]
 
 
 def test_json_is_an_object_of_settings(jar: Path) -> None:
     output = run("conf", "--format", "json").output
-    assert msgspec.json.decode(output) == {"spark.jars": str(jar), PROVIDER_CLASS: PROVIDER}
+    wanted = {"spark.jars": str(jar), PROVIDER_CLASS: PROVIDER, EXTENSIONS_SETTING: EXTENSIONS}
+    assert msgspec.json.decode(output) == wanted
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,7 @@ def test_configure_switches_the_provider_on(jar: Path) -> None:
         "spark.master": "local[2]",
         "spark.jars": str(jar),
         PROVIDER_CLASS: PROVIDER,
+        EXTENSIONS_SETTING: EXTENSIONS,
         f"{PREFIX}overlayBytes": "128m",
         f"{PREFIX}maxSegments": "32",
         f"{PREFIX}python": sys.executable,

@@ -85,7 +85,7 @@ class Store:
         return version
 
     def change(self, key: VersionKey, listing: Sequence[Listed] | None, missing: Sequence[str]) -> Change:
-        """What a version changed, from the checkpoint; good until the next one is asked for. Raises as ``Loader.load``."""
+        """What a version changed; good until the next one is asked for. Raises as ``Loader.change``."""
         fetched = Fetched(self._folder / "fetched", frozenset(missing))
         self._change = self._loader.change(key, listing, fetched)
         fetched.discard(head=False)

@@ -15,6 +15,11 @@ import org.apache.spark.util.Utils
 /** Spark's contract of a state store provider, on ours. */
 class KeyGroupContractSuite extends StateStoreSuiteBase[KeyGroupStateStoreProvider] {
 
+  override def beforeEach(): Unit = {
+    super.beforeEach()
+    StateStore.stop() // the maintenance of the test before has that test's interval
+  }
+
   override def newStoreProvider(): KeyGroupStateStoreProvider = make(newId())
 
   override def newStoreProvider(storeId: StateStoreId): KeyGroupStateStoreProvider = make(storeId)
