@@ -17,6 +17,8 @@ PREFIX: Final = "spark.sql.streaming.stateStore.keyGroups."
 
 _UNITS: Final = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SIZE: Final = re.compile(r"([0-9]+)\s*(|b|[kmgtp]b?)", re.IGNORECASE)
+_SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION: Final = re.compile(r"([0-9]+)\s*(|[smhd])", re.IGNORECASE)
 _INT: Final = re.compile(r"[+-]?[0-9]+")
 
 
@@ -34,7 +36,7 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: str
-    type: Literal["string", "choice", "int", "bytes"]
+    type: Literal["string", "choice", "int", "bytes", "duration"]
     default: int | str
     doc: str
     min: int | None = None
@@ -50,6 +52,7 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             "choice": " or ".join(self.choices),
             "int": "a whole number" + bounds,
             "bytes": "a size in bytes" + bounds + ", such as 64m or 67108864",
+            "duration": "a time such as 7d, 12h, 30m or 45s, at most 100 years",
         }
         return words[self.type]
 
@@ -60,7 +63,7 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             text: The value as it stands in Spark's configuration.
 
         Returns:
-            The value: bytes and whole numbers as int, the rest as text.
+            The value: bytes, whole numbers and seconds of a duration as int, the rest as text.
 
         Raises:
             SettingError: The text is not what ``expected`` says.
@@ -86,11 +89,17 @@ def _read_bytes(text: str) -> int | None:
     return int(match[1]) << _UNITS[match[2][:1].lower()] if match else None
 
 
+def _read_duration(text: str) -> int | None:
+    match = _DURATION.fullmatch(text)
+    return int(match[1]) * _SECONDS[match[2].lower()] if match else None
+
+
 _READERS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "string": str,
     "choice": str,
     "int": _read_int,
     "bytes": _read_bytes,
+    "duration": _read_duration,
 }
 
 DECLARATIONS: Final = {
@@ -111,6 +120,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     local_dir: str
     python: str
     compression: str
+    ttl: int
+    ttl_operators: str
     overlay_bytes: int
     block_bytes: int
     compaction_fanout: int

@@ -54,7 +54,7 @@ def _variables(properties: Mapping[str, Any]) -> Iterator[str]:
 
 
 def read_store(spark: SparkSession, checkpoint: Path, store: Store, batch: int | None = None) -> DataFrame:
-    """Returns the rows of a store: key (a struct), value and partition_id; of a variable all but what the clock decides.
+    """Returns the rows of a store: key (a struct), value, partition_id; of a variable all but what the clock decides.
 
     Args:
         spark: The session.

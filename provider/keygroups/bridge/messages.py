@@ -47,6 +47,7 @@ class Apply(Message, frozen=True):
     store: int
     session: str
     chunks: list[Chunk]
+    written: int = 0
 
 
 class Commit(Message, frozen=True):
@@ -57,6 +58,7 @@ class Commit(Message, frozen=True):
     base: VersionKey
     chunks: list[Chunk]
     catalog: Catalog
+    written: int = 0
 
 
 class Abort(Message, frozen=True):

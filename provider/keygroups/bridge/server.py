@@ -111,12 +111,12 @@ class Server:
         return m.ChangeView(version=m.version_view(change.version), parent=change.parent)
 
     def _apply(self, request: m.Apply) -> m.SegmentView:
-        return m.segment_view(self._store(request.store).apply(request.session, request.chunks))
+        return m.segment_view(self._store(request.store).apply(request.session, request.chunks, request.written))
 
     def _commit(self, request: m.Commit) -> m.Committed:
         store = self._store(request.store)
         start = time.perf_counter()
-        version, upload = store.commit(request.session, request.base, request.chunks, request.catalog)
+        version, upload = store.commit(request.session, request.base, request.chunks, request.catalog, request.written)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
         if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:

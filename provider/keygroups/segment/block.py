@@ -13,6 +13,7 @@ from keygroups.segment.arrays import arrow, numpy
 
 Locators = npt.NDArray[np.uint64]
 Hashes = npt.NDArray[np.int32]
+Seconds = npt.NDArray[np.uint32]
 
 HASH_BITS = 48
 """A locator is ``key_group << 48 | xxh64(key) >> 16``: one integer to sort, search and split by."""
@@ -31,6 +32,8 @@ class Block:
         value: binary or fixed_size_binary[n], UnsafeRow bytes; null is a tombstone.
         family: number of the column family that all rows belong to.
         appended: bool[n], where the values of a key come after those of an older row; None if nowhere.
+        written: uint32[n], when the row was written, in seconds since 1970; 0 where that is not known. None if nowhere:
+            only states with a time to live have it.
     """
 
     locator: Locators
@@ -39,6 +42,7 @@ class Block:
     value: pa.Array
     family: int = 0
     appended: pa.BooleanArray | None = None
+    written: Seconds | None = None
 
     def __len__(self) -> int:
         return len(self.locator)
@@ -58,6 +62,7 @@ class Block:
             self.value.slice(start, length),
             self.family,
             None if self.appended is None else self.appended.slice(start, length),
+            None if self.written is None else self.written[start:stop],
         )
 
     def take(self, rows: npt.NDArray[np.int64]) -> Block:
@@ -70,6 +75,7 @@ class Block:
             self.value.take(indices),
             self.family,
             None if self.appended is None else self.appended.take(indices),
+            None if self.written is None else self.written[rows],
         )
 
     def record_batch(self, schema: pa.Schema) -> pa.RecordBatch:
@@ -79,6 +85,8 @@ class Block:
             columns.append(arrow(np.full(len(self), self.family, np.uint16)))
         if "appended" in schema.names:
             columns.append(_no_appends(len(self)) if self.appended is None else self.appended)
+        if "written" in schema.names:
+            columns.append(arrow(_unknown(len(self)) if self.written is None else self.written))
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
     @staticmethod
@@ -95,10 +103,13 @@ class Block:
             batch.column("value"),
             int(families[0]),
             batch.column("appended") if "appended" in names else None,
+            numpy(batch.column("written")) if "written" in names else None,
         )
 
 
-def block_schema(key: pa.DataType, value: pa.DataType, *, families: bool = False, appended: bool = False) -> pa.Schema:
+def block_schema(
+    key: pa.DataType, value: pa.DataType, *, families: bool = False, appended: bool = False, written: bool = False
+) -> pa.Schema:
     """Arrow schema of a segment whose keys and values have these binary types.
 
     Args:
@@ -106,6 +117,7 @@ def block_schema(key: pa.DataType, value: pa.DataType, *, families: bool = False
         value: type of the values.
         families: whether there are rows of other families than number 0.
         appended: whether there are rows that come after older ones of their key.
+        written: whether it is known of rows when they were written.
     """
     fields = [
         pa.field("locator", pa.uint64(), nullable=False),
@@ -117,16 +129,20 @@ def block_schema(key: pa.DataType, value: pa.DataType, *, families: bool = False
         fields.append(pa.field("family", pa.uint16(), nullable=False))
     if appended:
         fields.append(pa.field("appended", pa.bool_(), nullable=False))
+    if written:
+        fields.append(pa.field("written", pa.uint32(), nullable=False))
     return pa.schema(fields)
 
 
 def conform(block: Block, schema: pa.Schema) -> Block:
     """The block with columns as ``schema`` has them."""
-    appended = block.appended
+    appended, written = block.appended, block.written
+    if written is None and "written" in schema.names:
+        written = _unknown(len(block))
     if appended is None and "appended" in schema.names:
         appended = _no_appends(len(block))
     key, value = as_type(block.key, schema.field("key").type), as_type(block.value, schema.field("value").type)
-    return replace(block, key=key, value=value, appended=appended)
+    return replace(block, key=key, value=value, appended=appended, written=written)
 
 
 def has_appends(block: Block) -> bool:
@@ -141,7 +157,9 @@ def empty_block() -> Block:
 
 def concat(blocks: list[Block]) -> Block:
     """All rows of ``blocks``, of one family, one after another; columns of different widths become plain binary."""
-    appended = None
+    appended = written = None
+    if any(b.written is not None for b in blocks):
+        written = np.concatenate([_unknown(len(b)) if b.written is None else b.written for b in blocks])
     if any(b.appended is not None for b in blocks):
         appended = pa.concat_arrays([_no_appends(len(b)) if b.appended is None else b.appended for b in blocks])
     return Block(
@@ -151,6 +169,7 @@ def concat(blocks: list[Block]) -> Block:
         _concat_binary([b.value for b in blocks]),
         blocks[0].family,
         appended,
+        written,
     )
 
 
@@ -175,7 +194,12 @@ def schema_of(blocks: Iterable[Block]) -> pa.Schema:
         common_type(b.value for b in blocks),
         families=any(b.family for b in blocks),
         appended=any(b.appended is not None for b in blocks),
+        written=any(b.written is not None for b in blocks),
     )
+
+
+def _unknown(length: int) -> Seconds:
+    return np.zeros(length, np.uint32)
 
 
 def _no_appends(length: int) -> pa.BooleanArray:

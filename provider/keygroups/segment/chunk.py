@@ -7,6 +7,7 @@ The JVM writes it once and never touches it again, so it is read through a mappi
 from __future__ import annotations
 
 import mmap
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -48,8 +49,12 @@ class Chunk(msgspec.Struct, frozen=True, rename="camel"):
     value_bytes: int
 
 
-def read_chunk(chunk: Chunk) -> Block:
+def read_chunk(chunk: Chunk, written: int = 0) -> Block:
     """Read, filter and sort a chunk.
+
+    Args:
+        chunk: the file.
+        written: time of the batch in seconds since 1970, for states with a time to live; 0 for others.
 
     Returns:
         The rows that live on, tombstones included, sorted; one row a key.
@@ -65,7 +70,8 @@ def read_chunk(chunk: Chunk) -> Block:
         raise InternalError("a chunk has the wrong length", path=chunk.path, expected=expected, found=found)
     with Path(chunk.path).open("rb") as file:
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return _sorted_block(chunk, pa.py_buffer(memory))
+    block = _sorted_block(chunk, pa.py_buffer(memory))
+    return replace(block, written=np.full(len(block), written, np.uint32)) if written else block
 
 
 def _sorted_block(chunk: Chunk, memory: pa.Buffer) -> Block:

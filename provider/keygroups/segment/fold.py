@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -37,7 +39,7 @@ def settle(rows: Block) -> Block:
     kept = rows
     if rows.value.null_count:
         kept = rows.take(np.flatnonzero(mask(rows.value.is_valid())))
-    return Block(kept.locator, kept.h, kept.key, kept.value, kept.family)
+    return replace(kept, appended=None)
 
 
 def _joined(rows: Block, order: Rows, repeats: Mask, appended: Bits) -> Block:
@@ -67,6 +69,7 @@ def _joined(rows: Block, order: Rows, repeats: Mask, appended: Bits) -> Block:
         _concatenated(values, ends, sizes),
         rows.family,
         _bits(after),
+        None if rows.written is None else rows.written[heads],
     )
 
 

@@ -27,6 +27,7 @@ class BlockLayout(msgspec.Struct, frozen=True, rename="camel"):
     value_bytes: int
     value_validity: int
     appended: int
+    written: int
 
 
 def layout_of(batch: pa.RecordBatch, family: int, base: int) -> BlockLayout:
@@ -46,8 +47,13 @@ def layout_of(batch: pa.RecordBatch, family: int, base: int) -> BlockLayout:
         value_data=_offset(value.buffers()[-1], base),
         value_bytes=_size(value),
         value_validity=_offset(value.buffers()[0], base) if value.null_count else -1,
-        appended=_offset(batch.column("appended").buffers()[1], base) if "appended" in batch.schema.names else -1,
+        appended=_optional(batch, "appended", base),
+        written=_optional(batch, "written", base),
     )
+
+
+def _optional(batch: pa.RecordBatch, column: str, base: int) -> int:
+    return _offset(batch.column(column).buffers()[1], base) if column in batch.schema.names else -1
 
 
 def _offset(buffer: pa.Buffer | None, base: int) -> int:

@@ -49,6 +49,8 @@ def update(digest: xxhash.xxh3_128, block: Block) -> None:
     for column in columns:
         for buffer in _written(column):
             digest.update(buffer)
+    if block.written is not None:
+        digest.update(np.ascontiguousarray(block.written).view(np.uint8).data)
     if block.family:
         digest.update(block.family.to_bytes(2, "little"))
 

@@ -91,17 +91,17 @@ class Store:
         fetched.discard(head=False)
         return self._change
 
-    def apply(self, session: str, chunks: Sequence[Chunk]) -> Segment:
+    def apply(self, session: str, chunks: Sequence[Chunk], written: int) -> Segment:
         """Take full chunks of a session that goes on; they become the newest of the session's segments."""
-        segment = self._backend.keep(self._sorted(chunks))
+        segment = self._backend.keep(self._sorted(chunks, written))
         with self._lock:
             self._sessions.setdefault(session, []).insert(0, segment)
         return segment
 
     def commit(
-        self, session: str, base: VersionKey, chunks: Sequence[Chunk], catalog: Catalog
+        self, session: str, base: VersionKey, chunks: Sequence[Chunk], catalog: Catalog, written: int
     ) -> tuple[Version, Upload]:
-        """Make the session's writes the version after ``base``, with these column families.
+        """Make the session's writes the version after ``base``; see ``read_chunk`` for ``written``.
 
         It is durable once the JVM has uploaded the file; if that fails, it calls ``forget``.
 
@@ -114,7 +114,7 @@ class Store:
             applied = self._sessions.pop(session, [])
         if parent is None:
             raise RetryError(f"version {base.version} is no longer in memory", path=self.spec.store)
-        rows = self._sorted(chunks)
+        rows = self._sorted(chunks, written)
         name = new_name("version", base.version + 1)
         if applied:
             change = self._backend.merge([self._backend.keep(rows), *applied], catalog.ids, bottom=False)
@@ -191,9 +191,9 @@ class Store:
             self._sessions.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _sorted(self, chunks: Sequence[Chunk]) -> SortedRows:
+    def _sorted(self, chunks: Sequence[Chunk], written: int) -> SortedRows:
         try:
-            return self._backend.sort(chunks)
+            return self._backend.sort(chunks, written)
         finally:
             for chunk in chunks:
                 Path(chunk.path).unlink(missing_ok=True)

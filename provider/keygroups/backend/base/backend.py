@@ -21,8 +21,8 @@ class Backend(ABC):
     """
 
     @abstractmethod
-    def sort(self, chunks: Sequence[Chunk]) -> SortedRows:
-        """Sort chunks of a session's writes, one a column family."""
+    def sort(self, chunks: Sequence[Chunk], written: int) -> SortedRows:
+        """Sort chunks of a session's writes, one a column family; see ``read_chunk`` for ``written``."""
 
     @abstractmethod
     def keep(self, rows: SortedRows) -> Segment:

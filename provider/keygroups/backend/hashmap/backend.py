@@ -28,9 +28,10 @@ class HashMapBackend(Backend):
         self._folder = folder
         self._settings = settings
 
-    def sort(self, chunks: Sequence[Chunk]) -> SortedRows:
+    def sort(self, chunks: Sequence[Chunk], written: int) -> SortedRows:
         """See ``Backend.sort``."""
-        blocks = [read_chunk(chunk) for chunk in sorted(chunks, key=lambda chunk: chunk.family)] or [empty_block()]
+        ordered = sorted(chunks, key=lambda chunk: chunk.family)
+        blocks = [read_chunk(chunk, written) for chunk in ordered] or [empty_block()]
         return SortedRows.of(blocks)
 
     def keep(self, rows: SortedRows) -> Segment:

@@ -69,8 +69,11 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   override def commit(): Long = {
     requireUpdating("commit")
     try {
-      overlayBytes = session.overlayBytes
-      Metrics.timed(timings.total = _)(session.moveTo(host.commit(session, timings)))
+      Metrics.timed(timings.total = _) {
+        timings.expired = session.expire()
+        overlayBytes = session.overlayBytes
+        session.moveTo(host.commit(session, timings))
+      }
       state = Committed
       if (forceSnapshot) {
         host.startCompaction()
@@ -108,6 +111,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       Metrics.CommitTime -> timings.total,
       Metrics.UploadTime -> timings.upload,
       Metrics.CompactionTime -> host.compactionMillis.getAndSet(0),
+      Metrics.Expired -> timings.expired,
       Metrics.ForcedSnapshots -> (if (forceSnapshot && hasCommitted) 1L else 0L),
       Metrics.BridgeCalls -> (host.calls - callsBefore)),
       Map(Metrics.SnapshotLastUploaded.withNewId(id.partitionId, id.storeName) -> provider.snapshotVersion))

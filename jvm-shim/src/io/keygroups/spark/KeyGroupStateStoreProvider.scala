@@ -24,6 +24,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   private var runId: String = _
   private[spark] var host: StoreHost = _
   private var declared: Families = _
+  private var timeToLive: TimeToLive = _
   @volatile private var snapshot = 0L
   private[spark] var usesFamilies = false
 
@@ -38,6 +39,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     this.hadoopConf = hadoopConf
     usesFamilies = useColumnFamilies
     val settings = Settings.parse(storeConfs.sqlConfs)
+    timeToLive = TimeToLive(settings, stateStoreId, storeConfs, hadoopConf)
     runId = SparkInternals.runId(hadoopConf)
     declared = new Families(stateStoreId, hadoopConf, storeConfs.stateStoreEncodingFormat, stateSchemaProvider)
     declare(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey,
@@ -131,7 +133,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
     if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))
-    loading(new Session(host, host.load(version, checkpointId), readOnly))
+    loading(new Session(host, host.load(version, checkpointId), readOnly, timeToLive.at(version)))
   }
 
   /** Errors of `body` become Spark's error of a failed load. */

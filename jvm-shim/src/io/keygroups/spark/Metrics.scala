@@ -19,11 +19,13 @@ object Metrics {
     timing("keyGroupsCompactionMs", "time of background compaction since the last commit")
   val ForcedSnapshots: StateStoreCustomMetric =
     StateStoreCustomSumMetric("forceSnapshotCount", "number of compactions that Spark asked for with a commit")
+  val Expired: StateStoreCustomMetric =
+    StateStoreCustomSumMetric("keyGroupsExpiredRows", "key groups: rows removed by their age")
   val BridgeCalls: StateStoreCustomMetric =
     StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
 
   val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
-    CommitTime, UploadTime, CompactionTime, BridgeCalls, ForcedSnapshots)
+    CommitTime, UploadTime, CompactionTime, Expired, BridgeCalls, ForcedSnapshots)
 
   /** Of each partition: the latest version that the driver was told of. Spark shows those that are most behind. */
   val SnapshotLastUploaded: StateStoreInstanceMetric = StateStoreSnapshotLastUploadInstanceMetric()

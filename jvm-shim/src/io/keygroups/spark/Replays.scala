@@ -1,6 +1,6 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.store.{ChangeFeed, LoadedVersion, Session}
+import io.keygroups.spark.store.{ChangeFeed, Expiry, LoadedVersion, Session}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 
@@ -28,7 +28,7 @@ trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvid
     val changes = host.changes(from + 1, to, toId)
     try {
       val snapshot = host.load(from, fromId)
-      try new Session(host, replay(snapshot, changes), readOnly = true)
+      try new Session(host, replay(snapshot, changes), readOnly = true, Expiry.Never)
       finally snapshot.release()
     } finally changes.foreach(_.release())
   }

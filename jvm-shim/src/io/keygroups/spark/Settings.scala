@@ -19,6 +19,9 @@ final class Settings private (values: Map[String, String]) {
 
   val python: String = text("python")
   val localDir: String = text("localDir")
+  /** Seconds; 0 for ever. */
+  val ttl: Long = read("ttl", "a time such as 7d, 12h, 30m or 45s")(Settings.seconds)
+  val ttlOperators: Set[String] = text("ttlOperators").split(',').map(_.trim).filter(_.nonEmpty).toSet
   val overlayBytes: Long = bytes("overlayBytes")
   val maxSegments: Int = int("maxSegments")
   val callTimeoutSeconds: Int = int("callTimeoutSeconds")
@@ -67,6 +70,14 @@ object Settings {
       throw Failures.setting(s"$Prefix$name is not a setting of keygroups: did you mean $Prefix$nearest?")
     }
     new Settings(values)
+  }
+
+  private val Duration = "(\\d+)\\s*([smhdSMHD]?)".r
+  private val UnitSeconds = Map("" -> 1L, "s" -> 1L, "m" -> 60L, "h" -> 3600L, "d" -> 86400L)
+
+  private def seconds(text: String): Long = text match {
+    case Duration(count, unit) => count.toLong * UnitSeconds(unit.toLowerCase)
+    case _ => throw new NumberFormatException(text)
   }
 
   /** Levenshtein distance, upper and lower case being the same. */

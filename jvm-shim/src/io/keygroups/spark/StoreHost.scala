@@ -2,7 +2,7 @@ package io.keygroups.spark
 
 import java.io.File
 import java.nio.file.{NoSuchFileException, Path}
-import java.util.concurrent.Future
+import java.util.concurrent.{ConcurrentHashMap, Future}
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 
 import scala.util.control.NonFatal
@@ -29,11 +29,14 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   private val compacting = new AtomicBoolean()
   @volatile private var compaction: Future[_] = _
   @volatile private var lastRows = Map.empty[Int, Int]
+  private val expiryCursors = new ConcurrentHashMap[Int, Long]()
 
   val compactionMillis = new AtomicLong()
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
   def overlayBytes: Long = settings.overlayBytes
   def expectedRows(family: Int): Int = lastRows.getOrElse(family, 0)
+  def expiryCursor(family: Int): Long = expiryCursors.getOrDefault(family, 0L)
+  def setExpiryCursor(family: Int, locator: Long): Unit = expiryCursors.put(family, locator)
   def chunkFolder: Path = open().folder.toPath
 
   /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
@@ -88,10 +91,10 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   /** Number of the latest version that this provider knows. */
   def latestVersion: Option[Long] = synchronized(Option(latest)).map(_.key.version)
 
-  def applyChunks(session: String, chunks: Seq[ChunkMessage]): Future[MappedSegment] = {
+  def applyChunks(session: Session, chunks: Seq[ChunkMessage]): Future[MappedSegment] = {
     val store = open()
     Background.sort {
-      val view = store.call[SegmentView]("apply", ApplyRequest(store.number, session, chunks)).get
+      val view = store.call[SegmentView]("apply", ApplyRequest(store.number, session.id, chunks, session.expiry.now)).get
       MappedSegment.open(view, spec.partitions)
     }
   }
@@ -101,7 +104,8 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     val store = open()
     awaitCompactionIfBehind(session.version.segments.length)
     val rows = session.rowsWritten
-    val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.catalog)
+    val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.catalog,
+      session.expiry.now)
     val committed = store.call[Committed]("commit", request).get
     timings.apply = committed.sortMillis
     timings.uploadBytes = new File(committed.upload.head).length()
@@ -241,11 +245,13 @@ private object StoreHost {
   val Attempts = 3
 }
 
-/** Times of one commit in ms. */
+/** Times of one commit in ms, and what it did. */
 final class CommitTimings {
   var load = 0L
   var apply = 0L
   var upload = 0L
   var total = 0L
   var uploadBytes = 0L
+  /** Rows that were removed by their age. */
+  var expired = 0L
 }

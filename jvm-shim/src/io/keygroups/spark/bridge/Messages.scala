@@ -35,9 +35,11 @@ case class LoadRequest(store: Int, key: VersionKey, listing: Option[Seq[Seq[Any]
 
 case class DeletableRequest(store: Int, retain: Int, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
 
-case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage])
+/** @param written time of the batch in seconds since 1970, 0 without a time to live */
+case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], written: Long)
 
-case class CommitRequest(store: Int, session: String, base: VersionKey, chunks: Seq[ChunkMessage], catalog: Catalog)
+case class CommitRequest(store: Int, session: String, base: VersionKey, chunks: Seq[ChunkMessage], catalog: Catalog,
+    written: Long)
 
 case class SessionRequest(store: Int, session: String)
 

@@ -1,12 +1,6 @@
 package io.keygroups.spark.keys
 
-import java.nio.charset.StandardCharsets.UTF_8
-
-import scala.util.Using
-
-import io.keygroups.spark.bridge.Json
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.{NullType, StructType}
 
@@ -58,16 +52,5 @@ object PartitionColumns {
    * anything else too, so the operator's name decides.
    */
   private def isGlobalLimit(id: StateStoreId, schema: StructType, hadoopConf: Configuration): Boolean =
-    schema.length == 1 && schema.head.dataType == NullType && operatorName(id, hadoopConf).contains("globalLimit")
-
-  /** The operator's name in the metadata that Spark writes before the first batch. */
-  private def operatorName(id: StateStoreId, hadoopConf: Configuration): Option[String] = {
-    val path = new Path(new Path(id.checkpointRootLocation, id.operatorId.toString), "_metadata/metadata")
-    val fs = path.getFileSystem(hadoopConf)
-    if (!fs.exists(path)) None
-    else {
-      val text = Using.resource(fs.open(path))(in => new String(in.readAllBytes(), UTF_8))
-      Option(Json.tree(text.dropWhile(_ != '{')).at("/operatorInfo/operatorName").asText(null))
-    }
-  }
+    schema.length == 1 && schema.head.dataType == NullType && OperatorMetadata.name(id, hadoopConf).contains("globalLimit")
 }

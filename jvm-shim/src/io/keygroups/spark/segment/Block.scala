@@ -8,8 +8,8 @@ import io.keygroups.spark.memory.{Bytes, OffHeap}
 import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
-final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, appends: Long, keys: Column,
-    values: Column, val rows: Int, index: RadixIndex) {
+final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, appends: Long, times: Long,
+    keys: Column, values: Column, val rows: Int, index: RadixIndex) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
   def indexBytes: Int = index.bytes
@@ -26,6 +26,13 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
   /** The row's values come after those of older segments. */
   def isAppended(row: Int): Boolean =
     appends != 0 && (Platform.getByte(null, appends + (row >>> 3)) & (1 << (row & 7))) != 0
+
+  /** The row was written until then, in seconds since 1970; never true where it is not known when. */
+  def isExpired(row: Int, horizon: Long): Boolean =
+    times != 0 && horizon != 0 && {
+      val written = Integer.toUnsignedLong(Platform.getInt(null, times + (row.toLong << 2)))
+      written != 0 && written <= horizon
+    }
 
   /** The first row whose locator is not below this one. */
   def lowerBound(locator: Long): Int = index.lowerBound(locator)
@@ -85,9 +92,10 @@ object Block {
       layout.valueData, layout.valueBytes, path)
     val validity = if (layout.valueValidity < 0) 0L else base + layout.valueValidity - start
     val appends = if (layout.appended < 0) 0L else base + layout.appended - start
+    val times = if (layout.written < 0) 0L else base + layout.written - start
     val locators = base + layout.locator - start
     val index = new IndexBuilder(channel, layout.locator, layout.rows, path).build(locators, partitions)
-    new Block(mapping, locators, base + layout.hash - start, validity, appends, keys, values, layout.rows, index)
+    new Block(mapping, locators, base + layout.hash - start, validity, appends, times, keys, values, layout.rows, index)
   }
 
   private def extents(b: BlockLayout): Seq[(Long, Long)] = {
@@ -95,7 +103,7 @@ object Block {
     val buffers = Seq(
       (b.locator, rows * 8), (b.hash, rows * 4), (b.keyData, b.keyBytes), (b.valueData, b.valueBytes),
       (b.keyOffsets, (rows + 1) * 4), (b.valueOffsets, (rows + 1) * 4), (b.valueValidity, (rows + 7) / 8),
-      (b.appended, (rows + 7) / 8))
+      (b.appended, (rows + 7) / 8), (b.written, rows * 4))
     buffers.collect { case (at, length) if at >= 0 => (at, at + length) }
   }
 }

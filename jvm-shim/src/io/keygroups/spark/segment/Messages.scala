@@ -15,7 +15,8 @@ case class BlockLayout(
     valueData: Long,
     valueBytes: Long,
     valueValidity: Long,
-    appended: Long)
+    appended: Long,
+    written: Long)
 
 /** A local segment file. */
 case class SegmentView(id: String, path: String, rows: Long, bytes: Long, blocks: Seq[BlockLayout])

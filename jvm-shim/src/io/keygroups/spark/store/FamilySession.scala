@@ -8,6 +8,7 @@ import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.Bytes
 import io.keygroups.spark.segment.{Block, MappedSegment, Part}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+import org.apache.spark.unsafe.Platform
 
 /**
  * What a session sees of one family. From new to old: the active overlay, an overlay that is being sorted, segments of the
@@ -24,6 +25,8 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   private var parts = Array.empty[Part]
   private var hasScans = false
   private var newKeys = 0L
+  /** Spark's own books of an operator have to be whole: they do not expire. */
+  private val horizon = if (family.isInternal) 0L else session.expiry.horizon
 
   /** Keys written and not there before, less keys removed. */
   def addedKeys: Long = newKeys
@@ -58,7 +61,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     session.requireOpen()
     probe.set(key)
     val row = findWritten()
-    if (row == 0) existsSealed() else !Overlay.isTombstone(row)
+    if (row == 0) isLiveSealed() else !Overlay.isTombstone(row)
   }
 
   def put(key: UnsafeRow, row: UnsafeRow): Unit =
@@ -75,7 +78,8 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val bytesBefore = overlay.bytes
     val existing = overlay.find(probe.keyHash, probe.base, probe.offset, probe.length)
     val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
-    if (append) overlay.append(existing, probe, value, existed) else overlay.write(existing, probe, value, !existed)
+    val isVisible = existed && !(existing == 0 && foundExpired)
+    if (append) overlay.append(existing, probe, value, isVisible, !existed) else overlay.write(existing, probe, value, !existed)
     if (!existed) newKeys += 1
     session.afterWrite(overlay.bytes - bytesBefore)
   }
@@ -100,10 +104,10 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
    * @param allValues one pair for each value of a key
    */
   def scan(allValues: Boolean): Scan = family.shape.order match {
-    case KeyOrder.Ordered(_) => scanOf(new OrderedRows(overlays, parts, None, None, None), _ => true, allValues)
+    case KeyOrder.Ordered(_) => scanOf(new OrderedRows(overlays, parts, None, None, None, horizon), _ => true, allValues)
     case _ =>
       if (!session.readOnly && parts.nonEmpty) writable() // rows that are written on the way have a place to be met in
-      scanOf(new UnorderedRows(overlays, parts, None), _ => true, allValues)
+      scanOf(new UnorderedRows(overlays, parts, None, horizon), _ => true, allValues)
   }
 
   /** The rows whose keys begin with `prefix`. */
@@ -111,9 +115,10 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val filter = KeyProbe(family.shape, maxParallelism)
     filter.setPrefix(prefix)
     val rows = family.shape.order match {
-      case KeyOrder.Ordered(_) => new OrderedRows(overlays, parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter))
-      case KeyOrder.Timed => new OrderedRows(overlays, parts, Some(filter.locator), None, None)
-      case _ => new UnorderedRows(overlays, parts, Some(filter.locator))
+      case KeyOrder.Ordered(_) =>
+        new OrderedRows(overlays, parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter), horizon)
+      case KeyOrder.Timed => new OrderedRows(overlays, parts, Some(filter.locator), None, None, horizon)
+      case _ => new UnorderedRows(overlays, parts, Some(filter.locator), horizon)
     }
     scanOf(rows, at => filter.isPrefixOf(at.keyAddress, at.keyLength), allValues)
   }
@@ -126,11 +131,11 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val start = from.map(bound)
     val end = until.map(bound)
     if (family.shape.order != KeyOrder.Timed || (start.isEmpty && end.isEmpty)) {
-      scanOf(new OrderedRows(overlays, parts, None, start, end), _ => true, allValues)
+      scanOf(new OrderedRows(overlays, parts, None, start, end, horizon), _ => true, allValues)
     } else {
       require(start.exists(a => end.exists(a.isOfSameKey)), s"a range scan of the column family '${family.name}', whose " +
         "keys end with a timestamp, is for one key: expected two bounds that differ in the timestamp only")
-      val rows = new OrderedRows(overlays, parts, start.map(_.locator), start, end)
+      val rows = new OrderedRows(overlays, parts, start.map(_.locator), start, end, horizon)
       scanOf(rows, at => start.get.isOfSameKey(at.keyAddress, at.keyLength), allValues)
     }
   }
@@ -150,6 +155,39 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   private[store] def listAt(rows: RowSource): ValueList = {
     val hash = KeyProbe.hash(null, rows.keyAddress, rows.keyLength)
     new ValueList(family.values, gather(hash, rows.locator, null, rows.keyAddress, rows.keyLength))
+  }
+
+  /**
+   * Remove what has expired among some of the sealed rows.
+   *
+   * @param from only rows from this locator on
+   * @param limit about how many rows to look at
+   * @return the locator to go on from, 0 at the end of all rows; and how many rows were removed
+   */
+  def expire(from: Long, limit: Int): (Long, Long) =
+    if (horizon == 0) (0L, 0L)
+    else {
+      val rows = new SegmentMerge(parts, Some(from), Long.MaxValue, horizon)
+      var seen = 0
+      var removed = 0L
+      var last = from
+      while (rows.next()) {
+        if (seen >= limit && rows.locator != last) return (rows.locator, removed)
+        last = rows.locator
+        seen += 1
+        if (!rows.isTombstone && rows.isExpired && removeIfUnwritten(rows)) removed += 1
+      }
+      (0L, removed)
+    }
+
+  private def removeIfUnwritten(rows: SegmentMerge): Boolean = {
+    val bytes = new Array[Byte](rows.keyLength)
+    Bytes.copy(null, rows.keyAddress, bytes, Platform.BYTE_ARRAY_OFFSET, rows.keyLength)
+    val key = keyRow(bytes, Platform.BYTE_ARRAY_OFFSET, rows.keyLength)
+    probe.set(key)
+    val isUnwritten = findWritten() == 0
+    if (isUnwritten) remove(key)
+    isUnwritten
   }
 
   /** A stored key as a row. */
@@ -212,18 +250,26 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   private def existsBelowActive(): Boolean = {
     val row = if (sorting == null) 0L else sorting.find(probe.keyHash, probe.base, probe.offset, probe.length)
+    foundExpired = false
     if (row == 0) existsSealed() else !Overlay.isTombstone(row)
   }
 
   private def getSealed(): UnsafeRow =
-    if (!existsSealed()) null
+    if (!isLiveSealed()) null
     else family.values.read(foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow))
 
-  private def existsSealed(): Boolean =
-    locate(0, probe.locator, probe.base, probe.offset, probe.length) >= 0 && !foundBlock.isTombstone(foundRow)
+  private def isLiveSealed(): Boolean = existsSealed() && !foundExpired
+
+  /** Whether a key is stored, expired or not. */
+  private def existsSealed(): Boolean = {
+    val exists = locate(0, probe.locator, probe.base, probe.offset, probe.length) >= 0 && !foundBlock.isTombstone(foundRow)
+    foundExpired = exists && foundBlock.isExpired(foundRow, horizon)
+    exists
+  }
 
   private var foundBlock: Block = _
   private var foundRow = 0
+  private var foundExpired = false
 
   /** Find the newest row of a key in sealed segments from number `from` on; the number of its segment, or -1. */
   private def locate(from: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
@@ -259,10 +305,11 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     }
     var at = if (goesOn) locate(0, locator, base, offset, length) else -1
     while (at >= 0) {
-      if (!foundBlock.isTombstone(foundRow)) {
+      val isExpired = foundBlock.isExpired(foundRow, horizon)
+      if (!foundBlock.isTombstone(foundRow) && !isExpired) {
         pieces ::= ((foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow)))
       }
-      at = if (foundBlock.isAppended(foundRow)) locate(at + 1, locator, base, offset, length) else -1
+      at = if (foundBlock.isAppended(foundRow) && !isExpired) locate(at + 1, locator, base, offset, length) else -1
     }
     FamilySession.concatenated(pieces)
   }
@@ -271,7 +318,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 private object FamilySession {
   def concatenated(pieces: List[(Long, Int)]): Array[Byte] = {
     val bytes = new Array[Byte](pieces.iterator.map(_._2).sum)
-    var at = org.apache.spark.unsafe.Platform.BYTE_ARRAY_OFFSET.toLong
+    var at = Platform.BYTE_ARRAY_OFFSET.toLong
     pieces.foreach { case (address, length) =>
       Bytes.copy(null, address, bytes, at, length)
       at += length

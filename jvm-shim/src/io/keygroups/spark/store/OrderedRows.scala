@@ -54,6 +54,7 @@ object KeyBound {
  * @param wanted only rows of this locator
  * @param from only rows from here on
  * @param until only rows below
+ * @param horizon rows of segments written until then have expired
  */
 final class OrderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], from: Option[KeyBound],
     until: Option[KeyBound], merge: SegmentMerge) extends StoredRows(merge) {
@@ -61,9 +62,9 @@ final class OrderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Op
   private var merging = advance()
 
   def this(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], from: Option[KeyBound],
-      until: Option[KeyBound]) =
+      until: Option[KeyBound], horizon: Long) =
     this(overlays, parts, wanted, from, until, new SegmentMerge(parts, wanted.orElse(from.map(_.locator)),
-      wanted.orElse(until.map(_.locator)).getOrElse(Long.MaxValue)))
+      wanted.orElse(until.map(_.locator)).getOrElse(Long.MaxValue), horizon))
 
   override def next(): Boolean = {
     if (isAtMerge) merging = advance()
@@ -93,7 +94,7 @@ final class OrderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Op
   private def stand(key: Long, keyLength: Int): Boolean = {
     val hash = KeyProbe.hash(null, key, keyLength)
     written = overlays.iterator.map(_.find(hash, null, key, keyLength)).find(_ != 0).getOrElse(0L)
-    if (written != 0) !Overlay.isTombstone(written) else !merge.isTombstone
+    if (written != 0) !Overlay.isTombstone(written) else merge.isLive
   }
 
   private def pass(row: Long): Unit =

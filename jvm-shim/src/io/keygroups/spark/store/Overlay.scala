@@ -96,10 +96,11 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
    * Put values after those that the key has.
    *
    * @param exists whether the key has any, here or below
+   * @param isNew nothing below this overlay holds the key
    */
-  def append(existing: Long, probe: KeyProbe, value: ValueBytes, exists: Boolean): Unit =
+  def append(existing: Long, probe: KeyProbe, value: ValueBytes, exists: Boolean, isNew: Boolean): Unit =
     if (existing == 0 && exists) insert(newRow(probe, value, Appended), probe)
-    else if (existing == 0 || !exists) write(existing, probe, value, isNew = !exists)
+    else if (existing == 0 || !exists) write(existing, probe, value, isNew)
     else {
       val row = newRow(probe, value, Appended | (flags(existing) & New))
       table.replace(probe.keyHash, existing, row)

@@ -38,8 +38,9 @@ private final class Cursor(segment: Part, start: Option[Long], last: Long) {
  * @param segments newest first
  * @param from only rows from this locator on
  * @param last only rows up to this locator
+ * @param horizon rows written until then have expired
  */
-final class SegmentMerge(segments: Array[Part], from: Option[Long], last: Long) {
+final class SegmentMerge(segments: Array[Part], from: Option[Long], last: Long, horizon: Long) {
   private var cursors = segments.map(new Cursor(_, from, last)).filterNot(_.isDone)
   private var block: Block = _
   private var row = 0
@@ -49,6 +50,8 @@ final class SegmentMerge(segments: Array[Part], from: Option[Long], last: Long) 
   def valueAddress: Long = block.valueAddress(row)
   def valueLength: Int = block.valueLength(row)
   def isTombstone: Boolean = block.isTombstone(row)
+  def isExpired: Boolean = block.isExpired(row, horizon)
+  def isLive: Boolean = !isTombstone && !isExpired
   def locator: Long = block.locator(row)
 
   /** Go to the next key; false at the end. */

@@ -12,6 +12,7 @@ import io.keygroups.spark.segment.Part
  * @param overlays newest first
  * @param parts newest first
  * @param wanted only rows of this locator, for a prefix scan
+ * @param horizon rows of segments written until then have expired
  */
 final class UnorderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], merge: SegmentMerge)
   extends StoredRows(merge) {
@@ -20,15 +21,15 @@ final class UnorderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: 
   private var limits: Array[Int] = _
   private lazy val turns = overlays.indices.reverseIterator.flatMap(rowsOf)
 
-  def this(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long]) =
-    this(overlays, parts, wanted, new SegmentMerge(parts, wanted, wanted.getOrElse(Long.MaxValue)))
+  def this(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], horizon: Long) =
+    this(overlays, parts, wanted, new SegmentMerge(parts, wanted, wanted.getOrElse(Long.MaxValue), horizon))
 
   override def next(): Boolean = {
     written = 0
     if (limits == null) {
       while (merge.next()) {
         val newer = newerRow(merge.keyAddress, merge.keyLength, overlays.length)
-        if (newer == 0) { if (!merge.isTombstone) return true }
+        if (newer == 0) { if (merge.isLive) return true }
         else if (isLate(newer)) return stand(newer)
       }
       limits = overlays.map(_.rows)
