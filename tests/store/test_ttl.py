@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from keygroups.configure import PROVIDER, PROVIDER_CLASS
 from store.driver import PREFIX, Driver
@@ -157,14 +157,16 @@ def test_joins_need_spark_to_pass_over_expired_rows(spark: SparkSession, tmp_pat
 def _run_twice(spark: SparkSession, folder: Path, conf: dict[str, str]) -> list[list[str]]:
     session = session_with(spark, {PROVIDER_CLASS: PROVIDER, **conf})
     (folder / "input").mkdir()
-    seen = []
+    seen: list[list[str]] = []
     for texts in (["a", "b"], ["a"]):
         (folder / "input" / f"{len(seen)}.txt").write_text("\n".join(texts))
         batch: list[str] = []
+
+        def collect(frame: DataFrame, _: int, batch: list[str] = batch) -> None:
+            batch.extend(row.value for row in frame.collect())
+
         words = session.readStream.text(str(folder / "input")).dropDuplicates(["value"])
-        writer = words.writeStream.foreachBatch(
-            lambda frame, _, batch=batch: batch.extend(r.value for r in frame.collect())
-        )
+        writer = words.writeStream.foreachBatch(collect)
         query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
         assert query.awaitTermination(60)
         seen.append(sorted(batch))
