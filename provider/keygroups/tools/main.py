@@ -8,6 +8,7 @@ import click
 
 from keygroups.errors import KeygroupsError
 from keygroups.tools.conf import conf
+from keygroups.tools.mend import mend
 from keygroups.tools.settings import settings
 from keygroups.tools.version import version
 
@@ -38,5 +39,5 @@ def main() -> None:
     """Flink's state, on Spark Structured Streaming."""
 
 
-for command in (conf, settings, version):
+for command in (conf, mend, settings, version):
     main.add_command(command)

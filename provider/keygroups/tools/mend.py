@@ -1,0 +1,128 @@
+"""``keygroups mend``: take back a repartitioning that Spark began on a checkpoint of ours and could not finish.
+
+Spark's own offline repartitioning writes the offsets of a batch of its own before it looks at the provider, refuses ours
+(``STATE_REPARTITION_INVALID_CHECKPOINT.UNSUPPORTED_PROVIDER``), and leaves that batch behind. The query then does not start
+(``STREAMING_UNFINISHED_REPARTITION_DETECTED``) until the batch's offsets are gone. No state has been written at that point.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import msgspec
+from pyarrow import ArrowException
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from keygroups.configure import PROVIDER, PROVIDER_CLASS
+from keygroups.errors import CheckpointError, SettingError
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+
+
+class Unfinished(NamedTuple):
+    """A repartitioning that has offsets and no commit.
+
+    Attributes:
+        batch: Its number.
+        before: State partitions of the query.
+        after: State partitions that were asked for.
+        provider: Class of the query's state store provider.
+    """
+
+    batch: int
+    before: int
+    after: int
+    provider: str
+
+
+@click.command()
+@click.argument("checkpoint")
+@click.option("--apply", is_flag=True, help="Do it. Without it, nothing is changed.")
+def mend(checkpoint: str, *, apply: bool) -> None:
+    """Take back a repartitioning that Spark began and could not finish.
+
+    CHECKPOINT is the query's checkpoint, a path or a URI that pyarrow can open. Stop the query first.
+    """
+    files, root = _open(checkpoint)
+    found = unfinished(files, root)
+    if found is None:
+        click.echo("There is no unfinished repartitioning: nothing to mend.")
+        return
+    if found.provider != PROVIDER:
+        raise CheckpointError(
+            "the unfinished repartitioning is not on a checkpoint of keygroups",
+            path=checkpoint,
+            expected=PROVIDER,
+            found=found.provider,
+            fix="repeat the repartitioning, and let it finish",
+        )
+    click.echo(
+        f"Batch {found.batch} is a repartitioning from {found.before} to {found.after} state partitions that Spark began "
+        "and refused to carry out on this provider. The state is as it was."
+    )
+    paths = [
+        path for name in (f"{found.batch}", f".{found.batch}.crc") if _exists(files, path := f"{root}/offsets/{name}")
+    ]
+    for path in paths:
+        if apply:
+            files.delete_file(path)
+        click.echo(f"{'Deleted' if apply else 'To delete'}: {path}")
+    click.echo("The query can start again." if apply else "Run this again with --apply to delete them.")
+
+
+def unfinished(files: FileSystem, root: str) -> Unfinished | None:
+    """Find the repartitioning in a checkpoint's logs.
+
+    Args:
+        files: The file system of the checkpoint.
+        root: Its folder there.
+
+    Returns:
+        The unfinished repartitioning, or None if the last batch is an ordinary one or is committed.
+
+    Raises:
+        CheckpointError: The folder holds no offset log, or one that can't be read.
+    """
+    batches, commits = _numbers(files, f"{root}/offsets"), _numbers(files, f"{root}/commits")
+    if not batches:
+        raise CheckpointError("this is no checkpoint of a query", path=root, expected="a folder offsets with files")
+    last = batches[-1]
+    if last in commits or last - 1 not in batches:
+        return None
+    before, after = (_conf(files, f"{root}/offsets/{batch}") for batch in (last - 1, last))
+    if before.get(PARTITIONS) == after.get(PARTITIONS):
+        return None
+    return Unfinished(last, int(before[PARTITIONS]), int(after[PARTITIONS]), after.get(PROVIDER_CLASS, "unknown"))
+
+
+def _open(checkpoint: str) -> tuple[FileSystem, str]:
+    uri = checkpoint.replace("s3a://", "s3://", 1) if "://" in checkpoint else str(Path(checkpoint).absolute())
+    try:
+        files, root = FileSystem.from_uri(uri)
+    except (ArrowException, OSError, ValueError) as error:
+        raise SettingError("the checkpoint can't be opened", path=checkpoint, found=error) from error
+    return files, root.rstrip("/")
+
+
+def _numbers(files: FileSystem, folder: str) -> list[int]:
+    found = files.get_file_info(FileSelector(folder, allow_not_found=True))
+    return sorted(int(file.base_name) for file in found if file.base_name.isdigit())
+
+
+def _exists(files: FileSystem, path: str) -> bool:
+    return files.get_file_info(path).type == FileType.File
+
+
+def _conf(files: FileSystem, path: str) -> dict[str, str]:
+    with files.open_input_stream(path) as stream:
+        lines = stream.read().decode().splitlines()
+    try:
+        return msgspec.json.decode(lines[1], type=_Metadata).conf
+    except (IndexError, msgspec.DecodeError) as error:
+        raise CheckpointError("the offset log can't be read", path=path, found=error) from error
+
+
+class _Metadata(msgspec.Struct):
+    conf: dict[str, str]
