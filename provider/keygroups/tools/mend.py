@@ -1,8 +1,9 @@
 """``keygroups mend``: take back a repartitioning that Spark began on a checkpoint of ours and could not finish.
 
-Spark's own offline repartitioning writes the offsets of a batch of its own before it looks at the provider, refuses ours
-(``STATE_REPARTITION_INVALID_CHECKPOINT.UNSUPPORTED_PROVIDER``), and leaves that batch behind. The query then does not start
-(``STREAMING_UNFINISHED_REPARTITION_DETECTED``) until the batch's offsets are gone. No state has been written at that point.
+Spark's own offline repartitioning writes the offsets of a batch of its own before it looks at the provider, refuses
+ours (``STATE_REPARTITION_INVALID_CHECKPOINT.UNSUPPORTED_PROVIDER``), and leaves that batch behind. The query then does
+not start (``STREAMING_UNFINISHED_REPARTITION_DETECTED``) until the batch's offsets are gone. No state has been written
+at that point.
 """
 
 from __future__ import annotations
@@ -109,10 +110,6 @@ def _open(checkpoint: str) -> tuple[FileSystem, str]:
 def _numbers(files: FileSystem, folder: str) -> list[int]:
     found = files.get_file_info(FileSelector(folder, allow_not_found=True))
     return sorted(int(file.base_name) for file in found if file.base_name.isdigit())
-
-
-def _exists(files: FileSystem, path: str) -> bool:
-    return files.get_file_info(path).type == FileType.File
 
 
 def _conf(files: FileSystem, path: str) -> dict[str, str]:
