@@ -66,7 +66,7 @@ def test_real_time_mode_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     session = session_with(spark, {PROVIDER_CLASS: PROVIDER})
     counted = session.readStream.format("rate").load().groupBy("value").count()
     writer = counted.writeStream.outputMode("update").format("console").option("checkpointLocation", str(tmp_path))
-    with pytest.raises(IllegalArgumentException, match="stateStore.providerClass must be .*RocksDBStateStoreProvider"):
+    with pytest.raises(IllegalArgumentException, match=r"providerClass must be .*RocksDBStateStoreProvider"):
         writer.trigger(realTime="5 seconds").start()
 
 

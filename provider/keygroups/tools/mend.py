@@ -60,13 +60,11 @@ def mend(checkpoint: str, *, apply: bool) -> None:
             fix="repeat the repartitioning, and let it finish",
         )
     click.echo(
-        f"Batch {found.batch} is a repartitioning from {found.before} to {found.after} state partitions that Spark began "
-        "and refused to carry out on this provider. The state is as it was."
+        f"Batch {found.batch} is a repartitioning from {found.before} to {found.after} state partitions that Spark "
+        "began and refused to carry out on this provider. The state is as it was."
     )
-    paths = [
-        path for name in (f"{found.batch}", f".{found.batch}.crc") if _exists(files, path := f"{root}/offsets/{name}")
-    ]
-    for path in paths:
+    paths = [f"{root}/offsets/{name}" for name in (f"{found.batch}", f".{found.batch}.crc")]
+    for path in filter(lambda path: files.get_file_info(path).type == FileType.File, paths):
         if apply:
             files.delete_file(path)
         click.echo(f"{'Deleted' if apply else 'To delete'}: {path}")
