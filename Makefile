@@ -36,9 +36,10 @@ demo: setup ## Stream the flights of 2013 through the provider and check the ans
 test: setup ## Run the everyday tests (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
-test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark
+test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark, and go on from its checkpoints on the newer
 	SPARK_HOME=$(abspath $(OLDER)/pyspark) PYTHONPATH=$(abspath $(OLDER)) \
 	  $(BIN)/python -m pytest -m "not slow" tests/differential $(ARGS)
+	$(BIN)/python -m pytest tests/older
 
 test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)

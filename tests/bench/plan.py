@@ -74,6 +74,10 @@ class Sizes:
     query_keys: int = 1_000_000
     query_batches: int = 10
     query_warm_batches: int = 4
+    operator_keys: int = 200_000
+    python_keys: int = 10_000
+    map_keys: int = 1_000
+    operator_batches: int = 8
     repetitions: int = 2
 
 
@@ -88,6 +92,10 @@ QUICK: Final = Sizes(
     query_keys=20_000,
     query_batches=4,
     query_warm_batches=1,
+    operator_keys=2_000,
+    python_keys=200,
+    map_keys=20,
+    operator_batches=4,
     repetitions=1,
 )
 
@@ -153,4 +161,23 @@ def query(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
         run(replace(job, part="floor", provider=providers[0], round=turn))
 
 
-PARTS: Final[dict[str, Part]] = {"spi": spi, "commit": commit, "recovery": recovery, "memory": memory, "e2e": query}
+def operators(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
+    """Run a query of each stateful operator; Spark runs transformWithState on no in-memory provider."""
+    keys = dict.fromkeys(("sessions", "join"), sizes.operator_keys)
+    keys |= dict.fromkeys(("counts", "appends"), sizes.python_keys) | {"entries": sizes.map_keys}
+    for turn, (part, count) in enumerate(keys.items()):
+        source = base.input.with_name(f"operators-{count}-{sizes.operator_batches}")
+        job = replace(base, part=part, keys=count, rows=count, rounds=sizes.operator_batches, input=source)
+        for provider in _turns(providers, turn):
+            if provider != "hdfs" or part in ("sessions", "join"):
+                run(replace(job, provider=provider))
+
+
+PARTS: Final[dict[str, Part]] = {
+    "spi": spi,
+    "commit": commit,
+    "recovery": recovery,
+    "memory": memory,
+    "e2e": query,
+    "operators": operators,
+}

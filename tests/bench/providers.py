@@ -60,7 +60,7 @@ def our_jars() -> list[Path]:
 def child_environment(python: str) -> dict[str, str]:
     """Build the environment of a measuring process: this interpreter, our package, nobody else's Spark settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    paths = [str(REPOSITORY / "provider"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(REPOSITORY / "provider"), str(REPOSITORY / "tests" / "bench"), os.environ.get("PYTHONPATH", "")]
     fixed = {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
     return {**kept, **fixed, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 import e2e
+import operators
 import report
 import tables
 from harness import build_jar
@@ -39,6 +40,9 @@ def _measure(parts: list[str], sizes: Sizes, providers: list[str], heap: str, ou
     source = BUILD / f"input-{sizes.query_keys}-{sizes.query_batches}"
     if "e2e" in parts:
         e2e.write_input(source, sizes.query_keys, sizes.query_keys, sizes.query_batches)
+    if "operators" in parts:
+        for keys in {sizes.operator_keys, sizes.python_keys, sizes.map_keys}:
+            operators.write_input(BUILD / f"operators-{keys}-{sizes.operator_batches}", keys, sizes.operator_batches)
     folder = BUILD / "work"
     base = Job("", "", folder, heap, warm_keys=sizes.warm_keys, input=source)
     for part in parts:

@@ -9,6 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from lines import Line, Table, Target
+from operators import TITLES
+
+OPERATOR_WARM: Final = 2
+"""Batches of an operator's query that do not count."""
 
 Record = dict[str, Any]
 """One job as it ran: ``part``, ``provider``, sizes, and its ``figures``."""
@@ -141,6 +145,19 @@ def _query(records: list[Record], skip: int) -> Iterator[Table]:
         )
 
 
+def _operators(records: list[Record]) -> Iterator[Table]:
+    lines = []
+    for part, title in TITLES.items():
+        if found := _of(records, part):
+            label = f"{title} ({found[0]['keys']:,} keys)"
+            target = Target(times={"rocksdb": 1.0})
+            lines.append(_line(found, label, lambda g: median(_pooled(g, "batch", OPERATOR_WARM)) / 1e3, target))
+    if lines:
+        yield Table(
+            "Operators end to end: a batch with one row a key, 2 partitions", lines, "The last three in Python."
+        )
+
+
 def build(records: list[Record], warm_batches: int) -> list[Table]:
     """Make the tables of all the parts that ran.
 
@@ -148,5 +165,5 @@ def build(records: list[Record], warm_batches: int) -> list[Table]:
         records: The jobs that succeeded.
         warm_batches: Batches of the streaming query that do not count.
     """
-    makers: Final = (_spi, _commit, _recovery, _memory)
+    makers: Final = (_operators, _spi, _commit, _recovery, _memory)
     return [*_query(records, warm_batches), *(table for maker in makers for table in maker(records))]

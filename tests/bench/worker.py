@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import e2e
 import memory
+import operators
 import recovery
 import spi
 from plan import Job
@@ -30,6 +31,7 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "memory": memory.measure_memory,
     "query": e2e.measure_query,
     "floor": e2e.measure_floor,
+    **dict.fromkeys(operators.QUERIES, operators.measure_operator),
 }
 
 

@@ -27,6 +27,7 @@ def total(events: DataFrame) -> DataFrame:
     return events.agg(F.count("*").alias("n"), F.sum("v").alias("sum"), F.max("ts").alias("last"))
 
 
+UNLOAD = "spark.sql.streaming.stateStore.unloadOnCommit"
 MANY_KEYS = Shape(batches=5, rows=4000, keys=2000, padding=60)
 
 CASES = [
@@ -36,6 +37,7 @@ CASES = [
     Case("window append", windowed),
     Case("window update, format 1", windowed, "update", {FORMAT: "1"}),
     Case("total update", total, "update"),
+    Case("grouped update, unloaded after each batch", grouped, "update", {UNLOAD: "true"}),
 ]
 
 MORE_CASES = [

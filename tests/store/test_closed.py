@@ -67,7 +67,7 @@ def test_real_time_mode_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     counted = session.readStream.format("rate").load().groupBy("value").count()
     writer = counted.writeStream.outputMode("update").format("console").option("checkpointLocation", str(tmp_path))
     with pytest.raises(IllegalArgumentException, match=r"providerClass must be .*RocksDBStateStoreProvider"):
-        writer.trigger(realTime="5 seconds").start()
+        cast(Any, writer).trigger(realTime="5 seconds").start()
 
 
 def test_new_joins_get_the_state_format_that_other_providers_may_have(spark: SparkSession, tmp_path: Path) -> None:

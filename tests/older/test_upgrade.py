@@ -1,0 +1,41 @@
+"""A checkpoint that the older Spark has written goes on under the newer one. Run by ``make test-older``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+OLDER = ROOT / "build" / "pyspark-4.2.0"
+BEFORE, AFTER = ["a b a", "c"], ["a d", "b b b"]
+
+
+def run(folder: Path, texts: list[str], *, older: bool = False) -> dict[str, Any]:
+    """Run the job on one of the two Sparks, each in processes of its own."""
+    known = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
+    paths = [*([str(OLDER)] if older else []), str(ROOT / "provider"), str(Path(__file__).parent)]
+    environment = {**known, "PYTHONPATH": os.pathsep.join(paths), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, str(Path(__file__).with_name("job.py")), str(folder), *texts]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found: dict[str, Any] = msgspec.json.decode(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_checkpoint_of_the_older_spark_goes_on(tmp_path: Path) -> None:
+    """Two Sparks one after the other show what one does: aggregation, deduplication, transformWithState."""
+    assert run(tmp_path / "both", BEFORE, older=True)["spark"].startswith("4.2")
+    both = run(tmp_path / "both", AFTER)
+    run(tmp_path / "one", BEFORE)
+    one = run(tmp_path / "one", AFTER)
+    assert both["spark"].startswith("4.3")
+    assert both == one
+    assert both["counts"] == [["a", 3], ["b", 4], ["c", 1], ["d", 1]]
