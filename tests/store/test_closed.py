@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import IllegalArgumentException, PySparkException, StreamingQueryException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from keygroups.configure import PROVIDER, PROVIDER_CLASS
 from keygroups.tools.main import main
@@ -81,3 +83,57 @@ def test_new_joins_get_the_state_format_that_other_providers_may_have(spark: Spa
     assert writer.trigger(availableNow=True).start().awaitTermination(60)
     pinned = json.loads((tmp_path / "checkpoint" / "offsets" / "0").read_text().splitlines()[1])["conf"]
     assert pinned[key] == "2"
+
+
+class Count(StatefulProcessor):
+    """Counts rows."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self.count = handle.getValueState("count", "n long")
+
+    def handleInputRows(  # noqa: N802 - Spark's name
+        self,
+        key: tuple[Any, ...],
+        rows: Iterator[Row],
+        timerValues: TimerValues,  # noqa: ARG002, N803
+    ) -> Iterator[Row]:
+        before = self.count.get()
+        count = (before[0] if before else 0) + sum(1 for _ in rows)
+        self.count.update((count,))
+        yield Row(value=key[0], n=count)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("provider", ["hdfs", "keygroups"])
+def test_transform_with_state_is_opened_for_our_provider_alone(
+    spark: SparkSession, tmp_path: Path, provider: str
+) -> None:
+    session = session_with(spark, {PROVIDER_CLASS: PROVIDERS[provider]})
+    (tmp_path / "input").mkdir()
+    (tmp_path / "input" / "0.txt").write_text("a\nb\na")
+    counted = session.readStream.text(str(tmp_path / "input")).groupBy("value")
+    seen: dict[str, int] = {}
+
+    def collect(batch: DataFrame, _: int) -> None:
+        seen.update({row.value: row.n for row in batch.collect()})
+
+    writer = counted.transformWithState(Count(), "value string, n long", "update", "none").writeStream
+    writer = (
+        writer.outputMode("update").foreachBatch(collect).option("checkpointLocation", str(tmp_path / "checkpoint"))
+    )
+    query = writer.trigger(availableNow=True).start()
+    if provider == "keygroups":
+        assert query.awaitTermination(60)
+        assert seen == {"a": 2, "b": 1}
+    else:
+        with pytest.raises(StreamingQueryException, match="STORE_BACKEND_NOT_SUPPORTED_FOR_TWS"):
+            query.awaitTermination(60)
+
+
+def test_a_batch_runs_transform_with_state_too(spark: SparkSession) -> None:
+    session = session_with(spark, {PROVIDER_CLASS: PROVIDER})
+    words = session.createDataFrame([("a",), ("b",), ("a",)], "value string").groupBy("value")
+    rows = words.transformWithState(Count(), "value string, n long", "update", "none").collect()
+    assert {row.value: row.n for row in rows} == {"a": 2, "b": 1}
