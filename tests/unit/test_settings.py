@@ -29,7 +29,7 @@ def test_declaration_is_consistent(name: str) -> None:
     declared = DECLARATIONS[name]
     assert declared.parse(str(declared.default)) == declared.default
     assert (declared.type == "choice") == bool(declared.choices)
-    assert (declared.type in {"int", "bytes"}) == (declared.min is not None and declared.max is not None)
+    assert (declared.type in {"int", "bytes", "duration"}) == (declared.min is not None and declared.max is not None)
     assert declared.doc.endswith(".")
 
 
@@ -43,6 +43,11 @@ def test_absent_settings_get_their_default() -> None:
 @pytest.mark.parametrize("text", ["64m", "64M", "64MB", "64 mb", " 65536k ", "67108864", "67108864b"])
 def test_sizes_have_units(text: str) -> None:
     assert Settings.parse({"overlayBytes": text}).overlay_bytes == 64 << 20
+
+
+@pytest.mark.parametrize("text", ["2h", "120m", "7200s", "7200", " 2 H "])
+def test_durations_have_units(text: str) -> None:
+    assert Settings.parse({"ttl": text}).ttl == 7200
 
 
 @settings(deadline=None)
@@ -64,6 +69,9 @@ def test_whole_numbers_within_limits(number: int) -> None:
         ("maxParallelism", "-1"),
         ("maxParallelism", "4e3"),
         ("maxParallelism", "٣"),
+        ("ttl", "1w"),
+        ("ttl", "-1s"),
+        ("ttl", "36501d"),
         ("compression", "gzip"),
         ("backend", "HashMap"),
     ],
