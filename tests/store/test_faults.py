@@ -252,3 +252,23 @@ def test_missing_package_is_named(spark: SparkSession, tmp_path: Path) -> None:
     bare.chmod(0o755)
     with fails("'keygroups' is missing", "pip install spark-keygroups"):
         Driver(spark, tmp_path / "checkpoint", {PREFIX + "python": str(bare)}).open(0, "")
+
+
+def test_a_version_written_anew_has_nothing_of_those_before(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's `loadEmpty`: what comes is the version after, of these rows alone, also after a restart."""
+    driver, rows = filled(spark, tmp_path, 3)
+    driver.openEmpty(3)
+    assert driver.rows() == {}
+    driver.put("new", 1, "value")
+    assert driver.commit() == 4
+    assert driver.rows() == {("new", 1): "value"}
+    assert driver.numKeys() == 1
+    driver.close()
+    driver = Driver(spark, tmp_path)
+    driver.open(4, "")
+    assert driver.rows() == {("new", 1): "value"}
+    driver.abort()
+    driver.open(3, "")
+    assert driver.rows() == rows
+    driver.abort()
+    driver.close()

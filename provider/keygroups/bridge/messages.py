@@ -51,7 +51,7 @@ class Apply(Message, frozen=True):
 
 
 class Commit(Message, frozen=True):
-    """Hand over the last chunks of a session and make the next version."""
+    """Hand over the last chunks of a session and make the next version, of them alone if ``empty``."""
 
     store: int
     session: str
@@ -59,6 +59,7 @@ class Commit(Message, frozen=True):
     chunks: list[Chunk]
     catalog: Catalog
     written: int = 0
+    empty: bool = False
 
 
 class Abort(Message, frozen=True):

@@ -116,7 +116,8 @@ class Server:
     def _commit(self, request: m.Commit) -> m.Committed:
         store = self._store(request.store)
         start = time.perf_counter()
-        version, upload = store.commit(request.session, request.base, request.chunks, request.catalog, request.written)
+        base = store.empty(request.base) if request.empty else store.known(request.base)
+        version, upload = store.commit(request.session, base, request.chunks, request.catalog, request.written)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
         if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:

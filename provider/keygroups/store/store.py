@@ -77,7 +77,7 @@ class Store:
         fetched = Fetched(self._folder / "fetched", frozenset(missing))
         if key.version == 0:
             self._loader.check_foreign(listing)
-            version = Version(VersionKey(0), None, Catalog(), self._new_max_parallelism(), ())
+            version = self.empty(VersionKey(0))
         else:
             version = self._loader.load(key, listing, fetched)
             fetched.discard(head=False)
@@ -91,6 +91,18 @@ class Store:
         fetched.discard(head=False)
         return self._change
 
+    def known(self, key: VersionKey) -> Version:
+        """A version that a session was built on. Raises RetryError: it is no longer in memory."""
+        with self._lock:
+            version = self._versions.get(key)
+        if version is None:
+            raise RetryError(f"version {key.version} is no longer in memory", path=self.spec.store)
+        return version
+
+    def empty(self, key: VersionKey) -> Version:
+        """A version without rows, for one that is written anew after it."""
+        return Version(key, None, Catalog(), self._new_max_parallelism(), ())
+
     def apply(self, session: str, chunks: Sequence[Chunk], written: int) -> Segment:
         """Take full chunks of a session that goes on; they become the newest of the session's segments."""
         segment = self._backend.keep(self._sorted(chunks, written))
@@ -99,23 +111,19 @@ class Store:
         return segment
 
     def commit(
-        self, session: str, base: VersionKey, chunks: Sequence[Chunk], catalog: Catalog, written: int
+        self, session: str, parent: Version, chunks: Sequence[Chunk], catalog: Catalog, written: int
     ) -> tuple[Version, Upload]:
-        """Make the session's writes the version after ``base``; see ``read_chunk`` for ``written``.
+        """Make the session's writes the version after ``parent``; see ``read_chunk`` for ``written``.
 
         It is durable once the JVM has uploaded the file; if that fails, it calls ``forget``.
 
         Raises:
-            RetryError: the base is no longer in memory.
             CapacityError: the local disk is full.
         """
         with self._lock:
-            parent = self._versions.get(base)
             applied = self._sessions.pop(session, [])
-        if parent is None:
-            raise RetryError(f"version {base.version} is no longer in memory", path=self.spec.store)
         rows = self._sorted(chunks, written)
-        name = new_name("version", base.version + 1)
+        name = new_name("version", parent.key.version + 1)
         if applied:
             change = self._backend.merge([self._backend.keep(rows), *applied], catalog.ids, bottom=False)
             ref, upload = self._publish(name, change.content, catalog, parent)

@@ -28,6 +28,9 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   def open(version: Long, checkpointId: String): Unit =
     store = provider.getStore(version, Option(checkpointId).filter(_.nonEmpty), false, false)
 
+  /** Begin anew after a version. */
+  def openEmpty(version: Long): Unit = store = provider.getStore(version, None, false, true)
+
   def put(text: String, number: Long, value: String): Unit = store.put(key(text, number), newValue(value))
   def remove(text: String, number: Long): Unit = store.remove(key(text, number))
   def get(text: String, number: Long): String = Option(store.get(key(text, number))).map(_.getString(0)).orNull

@@ -55,9 +55,11 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   override def getStore(version: Long, stateStoreCkptId: Option[String], forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean): StateStore = {
-    if (loadEmpty) throw StateStoreErrors.unsupportedOperationException("loadEmpty", Name)
     var millis = 0L
-    val session = Metrics.timed(millis = _)(newSession(version, stateStoreCkptId, readOnly = false))
+    val session = Metrics.timed(millis = _) {
+      if (loadEmpty) loading(new Session(host, host.empty(version), readOnly = false, timeToLive.at(version)))
+      else newSession(version, stateStoreCkptId, readOnly = false)
+    }
     new KeyGroupStateStore(storeId, session, host, this, millis, forceSnapshotOnCommit)
   }
 

@@ -42,6 +42,13 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
   def load(version: Long, checkpointId: Option[String]): LoadedVersion = load(version, checkpointId, Attempts)
 
+  /** A version without rows, for one that is to be written anew after it. */
+  def empty(version: Long): LoadedVersion = {
+    val first = load(0, None)
+    try new LoadedVersion(VersionKey(version, None), first.catalog, first.maxParallelism, Array.empty, startsEmpty = true)
+    finally first.release()
+  }
+
   private def load(version: Long, checkpointId: Option[String], attempts: Int): LoadedVersion =
     try loadOnce(version, checkpointId)
     catch { // nothing is lost yet: a process that died since the last batch need not fail the task
@@ -105,7 +112,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     awaitCompactionIfBehind(session.version.segments.length)
     val rows = session.rowsWritten
     val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.catalog,
-      session.expiry.now)
+      session.expiry.now, session.version.startsEmpty)
     val committed = store.call[Committed]("commit", request).get
     timings.apply = committed.sortMillis
     timings.uploadBytes = new File(committed.upload.head).length()

@@ -39,7 +39,7 @@ case class DeletableRequest(store: Int, retain: Int, listing: Option[Seq[Seq[Any
 case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], written: Long)
 
 case class CommitRequest(store: Int, session: String, base: VersionKey, chunks: Seq[ChunkMessage], catalog: Catalog,
-    written: Long)
+    written: Long, empty: Boolean)
 
 case class SessionRequest(store: Int, session: String)
 
