@@ -38,17 +38,24 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding:
     ()
   }
 
-  def declare(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
-      hasLists: Boolean, isInternal: Boolean): DeclaredFamily = {
+  /** Operators declare their families again with each batch: one that is as it was stays. */
+  def declare(name: String, valueSchema: StructType, encoder: KeyStateEncoderSpec, hasLists: Boolean,
+      isInternal: Boolean): Unit = {
+    val known = declared.get(name)
+    val isKnown = known != null && known.encoder == encoder && known.valueSchema == valueSchema &&
+      known.hasLists == hasLists && known.isInternal == isInternal
+    if (!isKnown) declared.put(name, newFamily(name, valueSchema, encoder, hasLists, isInternal))
+  }
+
+  private def newFamily(name: String, valueSchema: StructType, encoder: KeyStateEncoderSpec, hasLists: Boolean,
+      isInternal: Boolean): DeclaredFamily = {
     // The schema in the encoder is the one to trust: Spark's joins leave the timestamp out of the other.
     val schema = Families.schemaOf(encoder)
     val shape = PartitionColumns.shape(storeId, name, schema, encoder, hadoopConf)
-    val isAvro = encoding == Families.Avro && schemas.isDefined
-    val values = if (isAvro) SparkInternals.avroValues(schema, valueSchema, schemas, name) else new PlainValues(valueSchema.length)
-    val family = DeclaredFamily(name, schema, valueSchema, encoder, shape, values,
-      if (isAvro) Families.Avro else Families.UnsafeRows, hasLists, isInternal)
-    declared.put(name, family)
-    family
+    val (values, stored) =
+      if (encoding != Families.Avro || schemas.isEmpty) (new PlainValues(valueSchema.length), Families.UnsafeRows)
+      else (SparkInternals.avroValues(schema, valueSchema, schemas, name), Families.Avro)
+    DeclaredFamily(name, schema, valueSchema, encoder, shape, values, stored, hasLists, isInternal)
   }
 }
 

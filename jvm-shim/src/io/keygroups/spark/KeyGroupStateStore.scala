@@ -129,7 +129,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
     requireUpdating("createColFamilyIfAbsent")
     provider.requireFamilyName(colFamilyName, isInternal, "create_column_family")
     if (session.find(colFamilyName).isEmpty) {
-      provider.declare(colFamilyName, keySchema, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey, isInternal)
+      provider.declare(colFamilyName, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey, isInternal)
       provider.open(session, colFamilyName)
       forgetFamily()
     }

@@ -42,8 +42,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     timeToLive = TimeToLive(settings, stateStoreId, storeConfs, hadoopConf)
     runId = SparkInternals.runId(hadoopConf)
     declared = new Families(stateStoreId, hadoopConf, storeConfs.stateStoreEncodingFormat, stateSchemaProvider)
-    declare(StateStore.DEFAULT_COL_FAMILY_NAME, keySchema, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey,
-      isInternal = false)
+    declare(StateStore.DEFAULT_COL_FAMILY_NAME, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey, isInternal = false)
     val folder = stateStoreId.storeCheckpointLocation()
     val operatorFolder = new Path(stateStoreId.checkpointRootLocation, stateStoreId.operatorId.toString)
     val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf))
@@ -103,13 +102,12 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   override def toString: String = s"KeyGroupStateStoreProvider[$storeId]"
 
-  private[spark] def declare(name: String, keySchema: StructType, valueSchema: StructType, encoder: KeyStateEncoderSpec,
-      hasLists: Boolean, isInternal: Boolean): Unit = {
+  private[spark] def declare(name: String, valueSchema: StructType, encoder: KeyStateEncoderSpec, hasLists: Boolean,
+      isInternal: Boolean): Unit = {
     if (!usesFamilies && name != StateStore.DEFAULT_COL_FAMILY_NAME) {
       throw StateStoreErrors.multipleColumnFamiliesNotSupported(Name)
     }
-    declared.declare(name, keySchema, valueSchema, encoder, hasLists, isInternal)
-    ()
+    declared.declare(name, valueSchema, encoder, hasLists, isInternal)
   }
 
   private[spark] def forget(name: String): Unit = declared.forget(name)

@@ -17,7 +17,7 @@ import org.apache.spark.unsafe.Platform
  * @param maxParallelism G
  */
 final class FamilySession(session: Session, val family: Family, maxParallelism: Int, private var expectedRows: Int) {
-  private val probe = KeyProbe(family.shape, maxParallelism)
+  private var usedProbe: KeyProbe = _
   private val value = new ValueBytes
   private var active: Overlay = _
   private var sorting: Overlay = _
@@ -27,6 +27,12 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   private var newKeys = 0L
   /** Spark's own books of an operator have to be whole: they do not expire. */
   private val horizon = if (family.isInternal) 0L else session.expiry.horizon
+
+  /** Made at the first use: its generated code costs a millisecond, and a batch touches few of many families. */
+  private def probe: KeyProbe = {
+    if (usedProbe == null) usedProbe = KeyProbe(family.shape, maxParallelism)
+    usedProbe
+  }
 
   /** Keys written and not there before, less keys removed. */
   def addedKeys: Long = newKeys
