@@ -81,13 +81,16 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   override protected def cleanUp(): Unit = host.cleanUp()
 
-  /** What Spark asks for first, on the driver. */
+  /** This and the next are what Spark asks for first, on the driver. */
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = {
     requireSpark()
     Metrics.all
   }
 
-  override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] = Seq(Metrics.SnapshotLastUploaded)
+  override def supportedInstanceMetrics: Seq[StateStoreInstanceMetric] = {
+    requireSpark()
+    Seq(Metrics.SnapshotLastUploaded)
+  }
 
   /** The latest version that the driver was told of. */
   private[spark] def snapshotVersion: Long = snapshot
