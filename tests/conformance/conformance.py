@@ -36,6 +36,8 @@ OPENED: Final = (
 PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
 AGENT: Final = BUILD / "agent.jar"
 OUTCOMES: Final = BUILD / "outcomes"
+NO_STORE: Final = "no store"
+"""In the list of a suite's exclusions: why it opens none."""
 SLICE: Final = (
     "KeyGroupContractSuite",
     "StateStoreRDDSuite",
@@ -48,13 +50,25 @@ SLICE: Final = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a suite."""
+    """What became of a suite.
+
+    Attributes:
+        suite: its class, without the package.
+        succeeded: how many tests passed.
+        failed: tests that failed.
+        excluded: failed tests that can pass on Spark's own providers only, each with the reason.
+        finished: whether it ran to its end.
+        stores: how many stores our provider opened: a suite that passes without it has shown nothing.
+        why_no_store: why it needs none.
+    """
 
     suite: str
     succeeded: int
     failed: list[str]
     excluded: dict[str, str]
     finished: bool
+    stores: int
+    why_no_store: str
 
 
 def prepare() -> None:
@@ -93,7 +107,7 @@ def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
         "executor.extraClassPath": _class_path(),  # executors of a local cluster never start without it
     }
     flags += [f"-Dspark.{name}={value}" for name, value in conf.items()]
-    flags += [f"-javaagent:{AGENT}={SUITES}", f"-Djava.io.tmpdir={home}", "-ea", "-Xss4m", "-Xmx4g"]
+    flags += [f"-javaagent:{AGENT}={SUITES.resolve()}", f"-Djava.io.tmpdir={home}", "-ea", "-Xss4m", "-Xmx4g"]
     command = ["java", *flags, "-cp", _class_path(), "org.scalatest.tools.Runner", "-R", str(where), "-s", suite, "-oW"]
     own = {
         "SPARK_TESTING": "1",
@@ -122,6 +136,8 @@ def _outcome(suite: str, log: str, excluded: dict[str, str]) -> Outcome:
         failed=[test for test in failed if test not in excluded],
         excluded={test: excluded[test] for test in failed if test in excluded},
         finished=found is not None,
+        stores=len(re.findall(rf"INFO {PROVIDER.rpartition('.')[2]}: opens ", log)),
+        why_no_store=excluded.get(NO_STORE, ""),
     )
 
 
@@ -133,13 +149,14 @@ def table(outcomes: list[Outcome]) -> str:
         f"Written by `make conformance`: the suites of Spark {SPARK}, one JVM each. Excluded are tests that assert the",
         "names, files or metrics of one of Spark's own providers.",
         "",
-        "| suite | passed | failed | excluded |",
-        "| --- | --- | --- | --- |",
+        "| suite | passed | failed | excluded | stores that our provider opened |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for o in outcomes:
         failed = str(len(o.failed)) if o.finished else f"{len(o.failed)}, and it did not end"
-        lines.append(f"| {o.suite} | {o.succeeded} | {failed} | {len(o.excluded)} |")
+        lines.append(f"| {o.suite} | {o.succeeded} | {failed} | {len(o.excluded)} | {o.stores} |")
     lines += ["", *(f"- Failed in {o.suite}: {test}" for o in outcomes for test in o.failed)]
+    lines += [f"- No store of ours in {o.suite}: {o.why_no_store}" for o in outcomes if o.why_no_store]
     lines += [f"- Excluded in {o.suite}: {test}: {why}" for o in outcomes for test, why in o.excluded.items()]
     return "\n".join(lines) + "\n"
 
@@ -172,13 +189,14 @@ def main(only: tuple[str, ...], sliced: bool) -> None:
         outcomes.append(outcome := run_suite(suite, excluded))
         (OUTCOMES / f"{suite}.json").write_text(json.dumps(asdict(outcome)))
         counts = f"{outcome.succeeded} passed, {len(outcome.failed)} failed, {len(outcome.excluded)} excluded"
+        counts += f", {outcome.stores} stores of ours"
         click.echo(f"{outcome.suite}: {counts}")
         for test in outcome.failed:
             click.echo(f"  failed: {test}")
     known = [OUTCOMES / f"{suite}.json" for suite in suites]
     if all(path.exists() for path in known):
         TABLE.write_text(table([Outcome(**json.loads(path.read_text())) for path in known]))
-    sys.exit(any(o.failed or not o.finished for o in outcomes))
+    sys.exit(any(o.failed or not o.finished or not (o.stores or o.why_no_store) for o in outcomes))
 
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf))
     host = new StoreHost(settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf),
       storeConfs.minVersionsToRetain)
+    logInfo(s"opens $stateStoreId in ${stateStoreId.storeCheckpointLocation()}")
   }
 
   override def stateStoreId: StateStoreId = storeId

@@ -71,6 +71,10 @@ object SparkInternals {
   /** Values in Avro, each with the number of its schema; readers bring them to the present one. */
   def avroValues(keySchema: StructType, valueSchema: StructType, schemas: Option[StateSchemaProvider],
       family: String): ValueCodec = {
+    schemas.foreach { // that of Spark's own tests does not read the operator's schema files: it has to be told
+      case test: TestStateSchemaProvider => test.captureSchema(family, keySchema, valueSchema)
+      case _ => ()
+    }
     val encoder = new AvroStateEncoder(NoPrefixKeyStateEncoderSpec(keySchema), valueSchema, schemas, family)
     new EncodedValues(encoder.encodeValue, encoder.decodeValue)
   }
