@@ -51,6 +51,7 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding:
       isInternal: Boolean): DeclaredFamily = {
     // The schema in the encoder is the one to trust: Spark's joins leave the timestamp out of the other.
     val schema = Families.schemaOf(encoder)
+    schemas.foreach(SparkInternals.tellTests(_, name, schema, valueSchema))
     val shape = PartitionColumns.shape(storeId, name, schema, encoder, hadoopConf)
     val (values, stored) =
       if (encoding != Families.Avro || schemas.isEmpty) (new PlainValues(valueSchema.length), Families.UnsafeRows)

@@ -68,13 +68,16 @@ object SparkInternals {
     case _ => withText(StateStoreErrors.cannotLoadStore(cause), cause)
   }
 
-  /** Values in Avro, each with the number of its schema; readers bring them to the present one. */
-  def avroValues(keySchema: StructType, valueSchema: StructType, schemas: Option[StateSchemaProvider],
-      family: String): ValueCodec = {
-    schemas.foreach { // that of Spark's own tests does not read the operator's schema files: it has to be told
+  /** The schemas of Spark's own tests come from no file: they have to be told of a family. */
+  def tellTests(schemas: StateSchemaProvider, family: String, keySchema: StructType, valueSchema: StructType): Unit =
+    schemas match {
       case test: TestStateSchemaProvider => test.captureSchema(family, keySchema, valueSchema)
       case _ => ()
     }
+
+  /** Values in Avro, each with the number of its schema; readers bring them to the present one. */
+  def avroValues(keySchema: StructType, valueSchema: StructType, schemas: Option[StateSchemaProvider],
+      family: String): ValueCodec = {
     val encoder = new AvroStateEncoder(NoPrefixKeyStateEncoderSpec(keySchema), valueSchema, schemas, family)
     new EncodedValues(encoder.encodeValue, encoder.decodeValue)
   }
