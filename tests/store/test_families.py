@@ -106,7 +106,7 @@ def _compare(both: Both, random: Random) -> None:
     for family in LISTS:
         both.same_set("scanLists", family)
     for text in "abcd":
-        both.same_set("prefix", "maps", text)
+        both.same("prefix", "maps", text)
         both.same("prefixLists", "stamps", text)
         both.same("rangeLists", "stamps", text, *bounds)
         for number in range(-20, 21):

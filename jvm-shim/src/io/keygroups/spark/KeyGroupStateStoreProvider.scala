@@ -25,7 +25,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   private[spark] var host: StoreHost = _
   private var declared: Families = _
   private var timeToLive: TimeToLive = _
-  @volatile private var snapshot = 0L
+  @volatile private var snapshot = -1L
   private[spark] var usesFamilies = false
 
   override def init(stateStoreId: StateStoreId, keySchema: StructType, valueSchema: StructType,
@@ -93,11 +93,11 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     Seq(Metrics.SnapshotLastUploaded)
   }
 
-  /** The latest version that the driver was told of. */
+  /** The latest version that the driver was told of, -1 before the first. */
   private[spark] def snapshotVersion: Long = snapshot
 
   /** Each version is there in full, from its own file and those that it lists; told once a maintenance, not once a batch. */
-  private[spark] def reportSnapshot(): Unit = host.latestVersion.filter(_ > snapshot).foreach { version =>
+  private[spark] def reportSnapshot(): Unit = host.latestVersion.filter(_ > math.max(snapshot, 0)).foreach { version =>
     snapshot = version
     if (storeConf.reportSnapshotUploadLag) SparkInternals.reportSnapshot(storeId, runId, version)
   }

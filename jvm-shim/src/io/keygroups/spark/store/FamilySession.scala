@@ -113,18 +113,17 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     case KeyOrder.Ordered(_) => scanOf(new OrderedRows(overlays, parts, None, None, None, horizon), _ => true, allValues)
     case _ =>
       if (!session.readOnly && parts.nonEmpty) writable() // rows that are written on the way have a place to be met in
-      scanOf(new UnorderedRows(overlays, parts, None, horizon), _ => true, allValues)
+      scanOf(new UnorderedRows(overlays, parts, horizon), _ => true, allValues)
   }
 
-  /** The rows whose keys begin with `prefix`. */
+  /** The rows whose keys begin with `prefix`, in the order of their keys' bytes, as in Spark's RocksDB provider. */
   def scanPrefix(prefix: UnsafeRow, allValues: Boolean): Scan = {
     val filter = KeyProbe(family.shape, maxParallelism)
     filter.setPrefix(prefix)
     val rows = family.shape.order match {
       case KeyOrder.Ordered(_) =>
         new OrderedRows(overlays, parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter), horizon)
-      case KeyOrder.Timed => new OrderedRows(overlays, parts, Some(filter.locator), None, None, horizon)
-      case _ => new UnorderedRows(overlays, parts, Some(filter.locator), horizon)
+      case _ => new OrderedRows(overlays, parts, Some(filter.locator), None, None, horizon)
     }
     scanOf(rows, at => filter.isPrefixOf(at.keyAddress, at.keyLength), allValues)
   }

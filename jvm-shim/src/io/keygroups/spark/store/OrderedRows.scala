@@ -58,8 +58,11 @@ object KeyBound {
  */
 final class OrderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], from: Option[KeyBound],
     until: Option[KeyBound], merge: SegmentMerge) extends StoredRows(merge) {
-  private val heads = overlays.map(_.sorted(wanted, isInside).iterator.buffered)
+  /** Of each overlay its rows, and the next of them. */
+  private val rows = overlays.map(_.sorted(wanted, isInside))
+  private val at = new Array[Int](rows.length)
   private var merging = advance()
+  private var isAtMerge = false
 
   def this(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], from: Option[KeyBound],
       until: Option[KeyBound], horizon: Long) =
@@ -69,36 +72,59 @@ final class OrderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Op
   override def next(): Boolean = {
     if (isAtMerge) merging = advance()
     isAtMerge = false
-    while (merging || heads.exists(_.hasNext)) {
-      val first = heads.filter(_.hasNext).map(_.head).reduceOption((a, b) => if (OrderedRows.compare(b, a) < 0) b else a)
-      val order = first.fold(-1)(compareMerge)
+    var first = smallest()
+    while (merging || first != 0) {
+      val order = if (first == 0) -1 else compareMerge(first)
       if (order <= 0) { // the segments' row comes first, or the overlays' row takes its place
-        if (stand(merge.keyAddress, merge.keyLength)) {
-          isAtMerge = true
-          if (order == 0) pass(first.get)
-          return true
-        }
-        if (order == 0) pass(first.get)
+        isAtMerge = stand(merge.keyAddress, merge.keyLength)
+        if (order == 0) pass(first)
+        if (isAtMerge) return true
         merging = advance()
       } else {
-        pass(first.get)
-        if (stand(Overlay.keyAddress(first.get), Overlay.keyLength(first.get))) return true
+        pass(first)
+        if (stand(Overlay.keyAddress(first), Overlay.keyLength(first))) return true
       }
+      first = smallest()
     }
     false
   }
 
-  private var isAtMerge = false
+  /** The first of the overlays' rows that are still to come, 0 if there is none. */
+  private def smallest(): Long = {
+    var first = 0L
+    var i = 0
+    while (i < rows.length) {
+      if (at(i) < rows(i).length) {
+        val row = rows(i)(at(i))
+        if (first == 0 || OrderedRows.compare(row, first) < 0) first = row
+      }
+      i += 1
+    }
+    first
+  }
 
   /** Take the key's newest row; false if it was removed. */
   private def stand(key: Long, keyLength: Int): Boolean = {
-    val hash = KeyProbe.hash(null, key, keyLength)
-    written = overlays.iterator.map(_.find(hash, null, key, keyLength)).find(_ != 0).getOrElse(0L)
+    written = 0
+    if (overlays.length > 0) {
+      val hash = KeyProbe.hash(null, key, keyLength)
+      var i = 0
+      while (i < overlays.length && written == 0) {
+        written = overlays(i).find(hash, null, key, keyLength)
+        i += 1
+      }
+    }
     if (written != 0) !Overlay.isTombstone(written) else merge.isLive
   }
 
-  private def pass(row: Long): Unit =
-    heads.foreach(head => while (head.hasNext && OrderedRows.compare(head.head, row) == 0) head.next())
+  /** Go past the rows of a key. */
+  private def pass(row: Long): Unit = {
+    var i = 0
+    while (i < rows.length) {
+      while (at(i) < rows(i).length && OrderedRows.compare(rows(i)(at(i)), row) == 0) at(i) += 1
+      i += 1
+    }
+  }
 
   /** The order of the segments' row and a written one; 1 if the segments are at their end. */
   private def compareMerge(row: Long): Int =

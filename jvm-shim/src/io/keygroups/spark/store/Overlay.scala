@@ -54,12 +54,23 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
 
   /** The rows that others were put after or that stand alone, in order of (locator, key), of one locator or of all. */
   def sorted(locator: Option[Long], accept: Long => Boolean): Array[Long] = {
-    val all = locator match {
-      case Some(wanted) => Iterator.iterate(chain(wanted))(Overlay.next).takeWhile(_ != 0)
-      case None => Iterator.range(0, count).map(row)
+    val found = new RowList
+    def take(row: Long): Unit = if (older(row) == 0 && !isSuperseded(row) && accept(row)) found.add(row)
+    locator match {
+      case Some(wanted) =>
+        var row = chain(wanted)
+        while (row != 0) {
+          take(row)
+          row = next(row)
+        }
+      case None =>
+        var i = 0
+        while (i < count) {
+          take(row(i))
+          i += 1
+        }
     }
-    all.filter(row => older(row) == 0 && !isSuperseded(row) && accept(row)).toArray
-      .sortWith((a, b) => OrderedRows.compare(a, b) < 0)
+    found.sorted()
   }
 
   /** The newest row of the locator; `next` leads to older ones. */
@@ -93,13 +104,13 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
   }
 
   /**
-   * Put values after those that the key has.
+   * Put values after those that the key has. A key without any is appended to as well: the change feed tells it from a put.
    *
-   * @param exists whether the key has any, here or below
+   * @param exists whether the key has any, here or below, that are seen
    * @param isNew nothing below this overlay holds the key
    */
   def append(existing: Long, probe: KeyProbe, value: ValueBytes, exists: Boolean, isNew: Boolean): Unit =
-    if (existing == 0 && exists) insert(newRow(probe, value, Appended), probe)
+    if (existing == 0 && (exists || isNew)) insert(newRow(probe, value, if (isNew) Appended | New else Appended), probe)
     else if (existing == 0 || !exists) write(existing, probe, value, isNew)
     else {
       val row = newRow(probe, value, Appended | (flags(existing) & New))

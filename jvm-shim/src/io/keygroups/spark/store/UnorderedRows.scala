@@ -11,18 +11,17 @@ import io.keygroups.spark.segment.Part
  *
  * @param overlays newest first
  * @param parts newest first
- * @param wanted only rows of this locator, for a prefix scan
  * @param horizon rows of segments written until then have expired
  */
-final class UnorderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], merge: SegmentMerge)
+final class UnorderedRows(overlays: Array[Overlay], merge: SegmentMerge)
   extends StoredRows(merge) {
   /** Rows of each overlay when the scan began, and when the segments were through. */
   private val begun = overlays.map(_.rows)
   private var limits: Array[Int] = _
   private lazy val turns = overlays.indices.reverseIterator.flatMap(rowsOf)
 
-  def this(overlays: Array[Overlay], parts: Array[Part], wanted: Option[Long], horizon: Long) =
-    this(overlays, parts, wanted, new SegmentMerge(parts, wanted, wanted.getOrElse(Long.MaxValue), horizon))
+  def this(overlays: Array[Overlay], parts: Array[Part], horizon: Long) =
+    this(overlays, new SegmentMerge(parts, None, Long.MaxValue, horizon))
 
   override def next(): Boolean = {
     written = 0
@@ -72,10 +71,7 @@ final class UnorderedRows(overlays: Array[Overlay], parts: Array[Part], wanted: 
 
   /** The living rows that an overlay held when the scan began, by their present values. */
   private def rowsOf(overlay: Int): Iterator[(Int, Long)] = {
-    val rows = wanted match {
-      case None => Iterator.range(0, limits(overlay)).map(overlays(overlay).row)
-      case Some(locator) => Iterator.iterate(overlays(overlay).chain(locator))(Overlay.next).takeWhile(_ != 0)
-    }
+    val rows = Iterator.range(0, limits(overlay)).map(overlays(overlay).row)
     rows.map(current(overlay, _)).filter(_ != 0).map(overlay -> _)
   }
 
