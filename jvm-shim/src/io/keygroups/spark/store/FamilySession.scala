@@ -6,7 +6,7 @@ import java.util.UUID
 import io.keygroups.spark.bridge.ChunkMessage
 import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.Bytes
-import io.keygroups.spark.segment.{Block, MappedSegment, Part}
+import io.keygroups.spark.segment.MappedSegment
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 
@@ -22,11 +22,13 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   private var active: Overlay = _
   private var sorting: Overlay = _
   private var retired = List.empty[Overlay]
-  private var parts = Array.empty[Part]
   private var hasScans = false
   private var newKeys = 0L
   /** Spark's own books of an operator have to be whole: they do not expire. */
   private val horizon = if (family.isInternal) 0L else session.expiry.horizon
+  private val sealedRows = new SealedRows(horizon)
+  /** Whether the key that a write found below the active overlay has expired. */
+  private var belowExpired = false
 
   /** Made at the first use: its generated code costs a millisecond, and a batch touches few of many families. */
   private def probe: KeyProbe = {
@@ -51,7 +53,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     session.requireOpen()
     probe.set(key)
     val row = findWritten()
-    if (row == 0) getSealed()
+    if (row == 0) sealedRows.get(probe, family.values)
     else if (Overlay.isTombstone(row)) null
     else family.values.read(Overlay.valueAddress(row), Overlay.valueLength(row))
   }
@@ -67,7 +69,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     session.requireOpen()
     probe.set(key)
     val row = findWritten()
-    if (row == 0) isLiveSealed() else !Overlay.isTombstone(row)
+    if (row == 0) sealedRows.has(probe) else !Overlay.isTombstone(row)
   }
 
   def put(key: UnsafeRow, row: UnsafeRow): Unit =
@@ -84,7 +86,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val bytesBefore = overlay.bytes
     val existing = overlay.find(probe.keyHash, probe.base, probe.offset, probe.length)
     val existed = if (existing == 0) existsBelowActive() else !Overlay.isTombstone(existing)
-    val isVisible = existed && !(existing == 0 && foundExpired)
+    val isVisible = existed && !(existing == 0 && belowExpired)
     if (append) overlay.append(existing, probe, value, isVisible, !existed) else overlay.write(existing, probe, value, !existed)
     if (!existed) newKeys += 1
     session.afterWrite(overlay.bytes - bytesBefore)
@@ -110,10 +112,10 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
    * @param allValues one pair for each value of a key
    */
   def scan(allValues: Boolean): Scan = family.shape.order match {
-    case KeyOrder.Ordered(_) => scanOf(new OrderedRows(overlays, parts, None, None, None, horizon), _ => true, allValues)
+    case KeyOrder.Ordered(_) => scanOf(new OrderedRows(overlays, sealedRows.parts, None, None, None, horizon), _ => true, allValues)
     case _ =>
-      if (!session.readOnly && parts.nonEmpty) writable() // rows that are written on the way have a place to be met in
-      scanOf(new UnorderedRows(overlays, parts, horizon), _ => true, allValues)
+      if (!session.readOnly && sealedRows.parts.nonEmpty) writable() // rows that are written on the way have a place to be met in
+      scanOf(new UnorderedRows(overlays, sealedRows.parts, horizon), _ => true, allValues)
   }
 
   /** The rows whose keys begin with `prefix`, in the order of their keys' bytes, as in Spark's RocksDB provider. */
@@ -122,8 +124,8 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     filter.setPrefix(prefix)
     val rows = family.shape.order match {
       case KeyOrder.Ordered(_) =>
-        new OrderedRows(overlays, parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter), horizon)
-      case _ => new OrderedRows(overlays, parts, Some(filter.locator), None, None, horizon)
+        new OrderedRows(overlays, sealedRows.parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter), horizon)
+      case _ => new OrderedRows(overlays, sealedRows.parts, Some(filter.locator), None, None, horizon)
     }
     scanOf(rows, at => filter.isPrefixOf(at.keyAddress, at.keyLength), allValues)
   }
@@ -136,11 +138,11 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val start = from.map(bound)
     val end = until.map(bound)
     if (family.shape.order != KeyOrder.Timed || (start.isEmpty && end.isEmpty)) {
-      scanOf(new OrderedRows(overlays, parts, None, start, end, horizon), _ => true, allValues)
+      scanOf(new OrderedRows(overlays, sealedRows.parts, None, start, end, horizon), _ => true, allValues)
     } else {
       require(start.exists(a => end.exists(a.isOfSameKey)), s"a range scan of the column family '${family.name}', whose " +
         "keys end with a timestamp, is for one key: expected two bounds that differ in the timestamp only")
-      val rows = new OrderedRows(overlays, parts, start.map(_.locator), start, end, horizon)
+      val rows = new OrderedRows(overlays, sealedRows.parts, start.map(_.locator), start, end, horizon)
       scanOf(rows, at => start.get.isOfSameKey(at.keyAddress, at.keyLength), allValues)
     }
   }
@@ -172,7 +174,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   def expire(from: Long, limit: Int): (Long, Long) =
     if (horizon == 0) (0L, 0L)
     else {
-      val rows = new SegmentMerge(parts, Some(from), Long.MaxValue, horizon)
+      val rows = new SegmentMerge(sealedRows.parts, Some(from), Long.MaxValue, horizon)
       var seen = 0
       var removed = 0L
       var last = from
@@ -199,7 +201,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   def keyRow(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = probe.row(bytes, offset, length)
 
   /** See these segments, newest first. */
-  def see(segments: Array[MappedSegment]): Unit = parts = segments.flatMap(_.part(family.id))
+  def see(segments: Array[MappedSegment]): Unit = sealedRows.see(segments.flatMap(_.part(family.id)))
 
   /** Write the active overlay to a file. It stays readable until `dropSorting`; None if nothing was written. */
   def startSorting(folder: Path): Option[ChunkMessage] =
@@ -255,48 +257,17 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   private def existsBelowActive(): Boolean = {
     val row = if (sorting == null) 0L else sorting.find(probe.keyHash, probe.base, probe.offset, probe.length)
-    foundExpired = false
-    if (row == 0) existsSealed() else !Overlay.isTombstone(row)
-  }
-
-  private def getSealed(): UnsafeRow =
-    if (!isLiveSealed()) null
-    else family.values.read(foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow))
-
-  private def isLiveSealed(): Boolean = existsSealed() && !foundExpired
-
-  /** Whether a key is stored, expired or not. */
-  private def existsSealed(): Boolean = {
-    val exists = locate(0, probe.locator, probe.base, probe.offset, probe.length) >= 0 && !foundBlock.isTombstone(foundRow)
-    foundExpired = exists && foundBlock.isExpired(foundRow, horizon)
-    exists
-  }
-
-  private var foundBlock: Block = _
-  private var foundRow = 0
-  private var foundExpired = false
-
-  /** Find the newest row of a key in sealed segments from number `from` on; the number of its segment, or -1. */
-  private def locate(from: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
-    var i = from
-    while (i < parts.length) {
-      val part = parts(i)
-      val at = part.blockOf(locator)
-      if (at < part.blocks.length) {
-        val block = part.blocks(at)
-        val row = block.find(locator, base, offset, length)
-        if (row >= 0) {
-          foundBlock = block
-          foundRow = row
-          return i
-        }
-      }
-      i += 1
+    if (row != 0) {
+      belowExpired = false
+      !Overlay.isTombstone(row)
+    } else {
+      val stored = sealedRows.stores(probe)
+      belowExpired = sealedRows.foundExpired
+      stored
     }
-    -1
   }
 
-  /** The values of a key: those of its newest row, after those of older rows as long as they were put after them. */
+  /** The values of a key, from old to new: those of its newest row, after what that was put after. */
   private def gather(keyHash: Long, locator: Long, base: AnyRef, offset: Long, length: Int): Array[Byte] = {
     var pieces = List.empty[(Long, Int)]
     var goesOn = true
@@ -308,14 +279,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
         row = if (goesOn) Overlay.older(row) else 0L
       }
     }
-    var at = if (goesOn) locate(0, locator, base, offset, length) else -1
-    while (at >= 0) {
-      val isExpired = foundBlock.isExpired(foundRow, horizon)
-      if (!foundBlock.isTombstone(foundRow) && !isExpired) {
-        pieces ::= ((foundBlock.valueAddress(foundRow), foundBlock.valueLength(foundRow)))
-      }
-      at = if (foundBlock.isAppended(foundRow) && !isExpired) locate(at + 1, locator, base, offset, length) else -1
-    }
+    if (goesOn) pieces = sealedRows.gather(locator, base, offset, length, pieces)
     FamilySession.concatenated(pieces)
   }
 }
