@@ -26,8 +26,8 @@ abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
   /** Become what all keys with this scan prefix begin with; the key itself is not good afterwards. */
   def setPrefix(prefix: UnsafeRow): Unit
 
-  /** Whether a stored key begins with the prefix that was set. */
-  def isPrefixOf(key: Long, keyLength: Int): Boolean
+  /** Whether a stored key, by its address and length, begins with the prefix that was set; good whatever is set later. */
+  def prefixTest: (Long, Int) => Boolean
 
   /** A stored key, now in an array that nobody else changes, as a row. */
   def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow
@@ -71,9 +71,12 @@ final class PlainKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     locator = hashedLocator(KeyProbe.hash(wanted))
   }
 
-  override def isPrefixOf(key: Long, keyLength: Int): Boolean = {
-    tested.pointTo(null, key, keyLength)
-    prefixProjection(tested) == wanted
+  override def prefixTest: (Long, Int) => Boolean = {
+    val prefix = wanted
+    (key, keyLength) => {
+      tested.pointTo(null, key, keyLength)
+      prefixProjection(tested) == prefix
+    }
   }
 
   override def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = {

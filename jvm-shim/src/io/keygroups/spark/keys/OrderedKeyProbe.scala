@@ -39,8 +39,11 @@ final class OrderedKeyProbe(shape: KeyShape, ordinals: Seq[Int], maxParallelism:
     point(encoding.writePrefix(prefix, buffer.bytes))
   }
 
-  override def isPrefixOf(key: Long, keyLength: Int): Boolean =
-    keyLength >= length && Bytes.equal(null, key, base, offset, length)
+  override def prefixTest: (Long, Int) => Boolean = {
+    val prefix = java.util.Arrays.copyOf(buffer.bytes, length)
+    (key, keyLength) =>
+      keyLength >= prefix.length && Bytes.equal(null, key, prefix, Platform.BYTE_ARRAY_OFFSET, prefix.length)
+  }
 
   override def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = {
     val row = new UnsafeRow(shape.schema.length)
@@ -101,8 +104,11 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     locator = hashedLocator(KeyProbe.hash(base, offset, length))
   }
 
-  override def isPrefixOf(key: Long, keyLength: Int): Boolean =
-    keyLength == length + TimeBytes && Bytes.equal(null, key, base, offset, length)
+  override def prefixTest: (Long, Int) => Boolean = {
+    val prefix = java.util.Arrays.copyOf(buffer.bytes, length)
+    (key, keyLength) => keyLength == prefix.length + TimeBytes &&
+      Bytes.equal(null, key, prefix, Platform.BYTE_ARRAY_OFFSET, prefix.length)
+  }
 
   override def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = {
     val rest = new UnsafeRow(columns - 1)

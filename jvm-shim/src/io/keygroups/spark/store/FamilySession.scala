@@ -120,14 +120,14 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   /** The rows whose keys begin with `prefix`, in the order of their keys' bytes, as in Spark's RocksDB provider. */
   def scanPrefix(prefix: UnsafeRow, allValues: Boolean): Scan = {
-    val filter = KeyProbe(family.shape, maxParallelism)
-    filter.setPrefix(prefix)
+    probe.setPrefix(prefix)
+    val test = probe.prefixTest
     val rows = family.shape.order match {
       case KeyOrder.Ordered(_) =>
-        new OrderedRows(overlays, sealedRows.parts, None, Some(KeyBound.of(filter)), KeyBound.after(filter), horizon)
-      case _ => new OrderedRows(overlays, sealedRows.parts, Some(filter.locator), None, None, horizon)
+        new OrderedRows(overlays, sealedRows.parts, None, Some(KeyBound.of(probe)), KeyBound.after(probe), horizon)
+      case _ => new OrderedRows(overlays, sealedRows.parts, Some(probe.locator), None, None, horizon)
     }
-    scanOf(rows, at => filter.isPrefixOf(at.keyAddress, at.keyLength), allValues)
+    scanOf(rows, at => test(at.keyAddress, at.keyLength), allValues)
   }
 
   /**
