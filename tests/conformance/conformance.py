@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -141,8 +141,8 @@ def _outcome(suite: str, log: str, excluded: dict[str, str]) -> Outcome:
     )
 
 
-def table(outcomes: list[Outcome]) -> str:
-    """The outcomes as a page of Markdown."""
+def table(outcomes: list[Outcome], missing: list[str]) -> str:
+    """The outcomes as a page of Markdown, and the suites that have not been run."""
     lines = [
         "# Spark's own tests on this provider",
         "",
@@ -155,10 +155,35 @@ def table(outcomes: list[Outcome]) -> str:
     for o in outcomes:
         failed = str(len(o.failed)) if o.finished else f"{len(o.failed)}, and it did not end"
         lines.append(f"| {o.suite} | {o.succeeded} | {failed} | {len(o.excluded)} | {o.stores} |")
-    lines += ["", *(f"- Failed in {o.suite}: {test}" for o in outcomes for test in o.failed)]
+    tests = [sum(o.succeeded for o in outcomes), sum(len(o.failed) for o in outcomes)]
+    tests += [sum(len(o.excluded) for o in outcomes), sum(o.stores for o in outcomes)]
+    lines.append("| **all** | " + " | ".join(f"**{number}**" for number in tests) + " |")
+    lines += ["", *(f"- Not run: {suite}" for suite in missing)]
+    lines += [*(f"- Failed in {o.suite}: {test}" for o in outcomes for test in o.failed)]
     lines += [f"- No store of ours in {o.suite}: {o.why_no_store}" for o in outcomes if o.why_no_store]
     lines += [f"- Excluded in {o.suite}: {test}: {why}" for o in outcomes for test, why in o.excluded.items()]
     return "\n".join(lines) + "\n"
+
+
+def _known(suites: dict[str, dict[str, str]]) -> tuple[list[Outcome], list[str]]:
+    """The last outcome of each suite, with the exclusions of today, and the suites that have none."""
+    outcomes, missing = [], []
+    for suite, reasons in suites.items():
+        path = OUTCOMES / f"{suite}.json"
+        if not path.exists():
+            missing.append(suite.rpartition(".")[2])
+            continue
+        last = Outcome(**json.loads(path.read_text()))
+        failed = [*last.failed, *last.excluded]
+        outcomes.append(
+            replace(
+                last,
+                failed=[test for test in failed if test not in reasons],
+                excluded={test: reasons[test] for test in failed if test in reasons},
+                why_no_store=reasons.get(NO_STORE, ""),
+            )
+        )
+    return outcomes, missing
 
 
 def _class_path() -> str:
@@ -171,14 +196,14 @@ def _run(command: list[str]) -> None:
 
 
 @click.command()
-@click.option(
-    "--only",
-    multiple=True,
-    help="Run suites whose name contains this; of the others the table has the last. Repeatable.",
-)
-@click.option("--slice", "sliced", is_flag=True, help="Run the suites of a quick check.")
-def main(only: tuple[str, ...], sliced: bool) -> None:
+@click.option("--only", multiple=True, help="Run suites whose name contains this, and write no table. Repeatable.")
+@click.option("--slice", "sliced", is_flag=True, help="Run the suites of a quick check, and write no table.")
+@click.option("--table", "tabled", is_flag=True, help="Run nothing; write the table of the last outcome of each suite.")
+def main(only: tuple[str, ...], sliced: bool, tabled: bool) -> None:
     """Run Spark's own test suites on our provider."""
+    if tabled:
+        TABLE.write_text(table(*_known(json.loads((HERE / "suites.json").read_text()))))
+        return
     prepare()
     suites = json.loads((HERE / "suites.json").read_text())
     only += SLICE if sliced else ()
@@ -193,9 +218,8 @@ def main(only: tuple[str, ...], sliced: bool) -> None:
         click.echo(f"{outcome.suite}: {counts}")
         for test in outcome.failed:
             click.echo(f"  failed: {test}")
-    known = [OUTCOMES / f"{suite}.json" for suite in suites]
-    if all(path.exists() for path in known):
-        TABLE.write_text(table([Outcome(**json.loads(path.read_text())) for path in known]))
+    if not only:
+        TABLE.write_text(table(*_known(suites)))
     sys.exit(any(o.failed or not o.finished or not (o.stores or o.why_no_store) for o in outcomes))
 
 
