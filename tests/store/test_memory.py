@@ -48,6 +48,18 @@ def test_an_aborted_session_gives_its_memory_back(spark: SparkSession, tmp_path:
     driver.close()
 
 
+def test_scans_that_are_through_hold_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """Write buffers go once they are sorted, though the session has scanned between its writes."""
+    driver = Driver(spark, tmp_path, {PREFIX + "overlayBytes": "1m"})
+    driver.open(0, "")
+    for turn in range(12):
+        driver.putRange(f"text {turn}", 0, 150, "v" * 9000)
+        assert driver.count() == 150 * (turn + 1)
+    assert held_by(spark)[0] < 20  # each of the twelve buffers has three pages or more
+    driver.abort()
+    driver.close()
+
+
 def _await_at_most(spark: SparkSession, wanted: tuple[int, int]) -> None:
     deadline = time.monotonic() + GRACE_SECONDS
     while any(a > b for a, b in zip(held_by(spark), wanted, strict=True)) and time.monotonic() < deadline:

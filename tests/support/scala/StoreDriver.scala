@@ -40,6 +40,8 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   def putRange(text: String, from: Long, until: Long, value: String): Unit =
     for (n <- from until until) put(text, n, value)
 
+  def count(): Int = store.iterator().size
+
   /** All rows, each as text, number and value, one after another. */
   def scan(): Array[String] = collect(store.iterator())
 

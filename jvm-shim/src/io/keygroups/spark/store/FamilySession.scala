@@ -22,7 +22,8 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   private var active: Overlay = _
   private var sorting: Overlay = _
   private var retired = List.empty[Overlay]
-  private var hasScans = false
+  /** Scans that are not at their end: they may read overlays that are in a segment by now. */
+  private var openScans = 0
   private var newKeys = 0L
   /** Spark's own books of an operator have to be whole: they do not expire. */
   private val horizon = if (family.isInternal) 0L else session.expiry.horizon
@@ -154,9 +155,11 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   private def scanOf(rows: RowSource, accept: RowSource => Boolean, allValues: Boolean): Scan = {
     session.requireOpen()
-    hasScans = true
+    openScans += 1
     new Scan(session, this, rows, accept, allValues)
   }
+
+  private[store] def endScan(): Unit = openScans -= 1
 
   /** The values of the row that a source stands at. */
   private[store] def listAt(rows: RowSource): ValueList = {
@@ -216,7 +219,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   /** The sorted overlay's rows are in a segment now. */
   def dropSorting(): Unit = if (sorting != null) {
-    if (hasScans) retired ::= sorting else sorting.release()
+    if (openScans > 0) retired ::= sorting else sorting.release()
     sorting = null
   }
 

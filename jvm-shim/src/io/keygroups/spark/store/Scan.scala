@@ -18,6 +18,7 @@ final class Scan(session: Session, family: FamilySession, rows: RowSource, accep
   private val pair = new UnsafeRowPair()
   private var key: UnsafeRow = _
   private var value: UnsafeRow = _
+  private var isAtEnd = false
   private var more: Iterator[UnsafeRow] = Iterator.empty
 
   override def hasNext: Boolean = {
@@ -36,12 +37,16 @@ final class Scan(session: Session, family: FamilySession, rows: RowSource, accep
     pair
   }
 
-  private def findNext(): Unit =
-    while (value == null && rows.next()) {
-      if (accept(rows)) {
+  private def findNext(): Unit = {
+    while (value == null && !isAtEnd) {
+      if (!rows.next()) {
+        isAtEnd = true
+        family.endScan()
+      } else if (accept(rows)) {
         if (family.family.hasLists) takeList() else takeRow()
       }
     }
+  }
 
   private def takeRow(): Unit = {
     val bytes = new Array[Byte](rows.keyLength + rows.valueLength)
