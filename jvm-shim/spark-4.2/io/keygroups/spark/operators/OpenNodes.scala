@@ -1,5 +1,6 @@
 package io.keygroups.spark.operators
 
+import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.TransformWithStateExec
@@ -19,16 +20,7 @@ final class OpenScalaNode(node: TransformWithStateExec) extends TransformWithSta
     new OpenScalaNode(copy().makeCopy(newArgs).asInstanceOf[TransformWithStateExec])
 }
 
-/** transformWithState and transformWithStateInPandas of PySpark. */
-final class OpenPythonNode(node: TransformWithStateInPySparkExec) extends TransformWithStateInPySparkExec(
-    node.functionExpr, node.groupingAttributes, node.output, node.outputMode, node.timeMode, node.stateInfo,
-    node.batchTimestampMs, node.prevBatchTimestampMs, node.eventTimeWatermarkForLateEvents,
-    node.eventTimeWatermarkForEviction, node.userFacingDataType, node.child, node.isStreaming, node.hasInitialState,
-    node.initialState, node.initialStateGroupingAttrs, node.initialStateSchema) with OpenNode {
-
-  override protected def withNewChildrenInternal(left: SparkPlan, right: SparkPlan): TransformWithStateInPySparkExec =
-    new OpenPythonNode(super.withNewChildrenInternal(left, right))
-
-  override def makeCopy(newArgs: Array[AnyRef]): SparkPlan =
-    new OpenPythonNode(copy().makeCopy(newArgs).asInstanceOf[TransformWithStateInPySparkExec])
+/** The columns that a node of PySpark was made with. */
+private[operators] object PythonColumns {
+  def of(node: TransformWithStateInPySparkExec): Seq[Attribute] = node.output
 }
