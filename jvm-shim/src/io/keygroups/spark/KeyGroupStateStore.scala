@@ -10,6 +10,8 @@ import org.apache.spark.sql.types.StructType
 /**
  * One open version of a store, for a task to change. It goes from updating to committed or aborted; a committed one can
  * still be read.
+ *
+ * @param host entered for this store, which leaves it with the commit or abort
  */
 class KeyGroupStateStore(override val id: StateStoreId, override val session: Session, host: StoreHost,
     override val provider: KeyGroupStateStoreProvider, loadMillis: Long,
@@ -24,14 +26,19 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   @volatile private var state: State = Updating
   timings.load = loadMillis
 
+  try provider.open(session, StateStore.DEFAULT_COL_FAMILY_NAME) // it is there whether the operator uses it or not
+  catch {
+    case error: Throwable =>
+      session.close()
+      throw error
+  }
+
   Option(TaskContext.get()).foreach { context =>
     context.addTaskCompletionListener[Unit] { _ =>
       if (state == Updating) abort()
       session.close()
     }
   }
-
-  provider.open(session, StateStore.DEFAULT_COL_FAMILY_NAME) // it is there whether the operator uses it or not
 
   override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
     requireWrite(key, value, "put")
@@ -75,6 +82,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
         session.moveTo(host.commit(session, timings))
       }
       state = Committed
+      host.leave()
       if (forceSnapshot) {
         host.startCompaction()
         provider.reportSnapshot()
@@ -89,7 +97,8 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   override def abort(): Unit = {
     if (state == Updating) {
       state = Aborted
-      host.abort(session)
+      try host.abort(session)
+      finally host.leave()
     }
     session.close()
   }

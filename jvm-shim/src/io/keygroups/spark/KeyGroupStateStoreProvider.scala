@@ -56,11 +56,13 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   override def getStore(version: Long, stateStoreCkptId: Option[String], forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean): StateStore = {
     var millis = 0L
-    val session = Metrics.timed(millis = _) {
-      if (loadEmpty) loading(new Session(host, host.empty(version), readOnly = false, timeToLive.at(version)))
-      else newSession(version, stateStoreCkptId, readOnly = false)
+    entering {
+      val session = Metrics.timed(millis = _) {
+        if (loadEmpty) loading(new Session(host, host.empty(version), readOnly = false, timeToLive.at(version)))
+        else newSession(version, stateStoreCkptId, readOnly = false)
+      }
+      new KeyGroupStateStore(storeId, session, host, this, millis, forceSnapshotOnCommit)
     }
-    new KeyGroupStateStore(storeId, session, host, this, millis, forceSnapshotOnCommit)
   }
 
   override def getReadStore(version: Long, stateStoreCkptId: Option[String]): ReadStateStore =
@@ -69,7 +71,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   private[spark] def newReadStore(session: Session): ReadStateStore = new KeyGroupReadStateStore(storeId, session, this)
 
   private[spark] def newStore(session: Session): StateStore =
-    new KeyGroupStateStore(storeId, session, host, this, loadMillis = 0, forceSnapshot = false)
+    entering(new KeyGroupStateStore(storeId, session, host, this, loadMillis = 0, forceSnapshot = false))
 
   /** The read store goes on; it shares the segments of its version. */
   override def upgradeReadStoreToWriteStore(readStore: ReadStateStore, version: Long, stateStoreCkptId: Option[String],
@@ -134,6 +136,17 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   private[spark] def reportCommit(version: Long): Unit =
     if (storeConf.commitValidationEnabled) StateStore.reportCommitToCoordinator(version, storeId, hadoopConf)
+
+  /** A store to write to; it leaves the host when it has committed or is aborted. */
+  private def entering(store: => StateStore): StateStore = {
+    host.enter()
+    try store
+    catch {
+      case error: Throwable =>
+        host.leave()
+        throw error
+    }
+  }
 
   private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
     if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))

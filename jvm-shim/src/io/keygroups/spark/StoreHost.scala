@@ -26,6 +26,8 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   private var remote: RemoteStore = _
   private var latest: LoadedVersion = _
   private var isClosed = false
+  /** Loads under way, and sessions that may still write. */
+  private var users = 0
   private val compacting = new AtomicBoolean()
   @volatile private var compaction: Future[_] = _
   @volatile private var lastRows = Map.empty[Int, Int]
@@ -39,8 +41,22 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   def setExpiryCursor(family: Int, locator: Long): Unit = expiryCursors.put(family, locator)
   def chunkFolder: Path = open().folder.toPath
 
+  /**
+   * Keep the store open until `leave`. Spark 4.2 closes a provider beside a task that still has it (unloadOnCommit, whose
+   * close may come in the next batch, and a store that moves to another executor): the task goes on to its end.
+   */
+  def enter(): Unit = synchronized(users += 1)
+
+  def leave(): Unit = {
+    val isLast = synchronized {
+      users -= 1
+      users == 0 && isClosed
+    }
+    if (isLast) shut()
+  }
+
   /** The version, loaded if it is not the latest that this provider knows. The caller releases it. */
-  def load(version: Long, checkpointId: Option[String]): LoadedVersion = load(version, checkpointId, Attempts)
+  def load(version: Long, checkpointId: Option[String]): LoadedVersion = entered(load(version, checkpointId, Attempts))
 
   /** A version without rows, for one that is to be written anew after it. */
   def empty(version: Long): LoadedVersion = {
@@ -75,7 +91,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
    * What each version from `start` to `end` changed, oldest first: versions with the rows of their own file only. The caller
    * releases them.
    */
-  def changes(start: Long, end: Long, checkpointId: Option[String]): Seq[LoadedVersion] = {
+  def changes(start: Long, end: Long, checkpointId: Option[String]): Seq[LoadedVersion] = entered {
     val store = open()
     var found = List.empty[LoadedVersion]
     var key = Option(VersionKey(end, checkpointId))
@@ -149,9 +165,17 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     transfer.delete(names.getOrElse(Seq.empty))
   }
 
+  /** The store is let go of with its last user. */
   def close(): Unit = {
-    val store = synchronized {
+    val unused = synchronized {
       isClosed = true
+      users == 0
+    }
+    if (unused) shut()
+  }
+
+  private def shut(): Unit = {
+    val store = synchronized {
       if (latest != null) latest.release()
       latest = null
       val open = remote
@@ -164,7 +188,6 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   /** The store in a living process. After a process has died, all that it knew is loaded again. */
   private def open(): RemoteStore = synchronized {
     if (remote == null || !remote.isAlive) {
-      if (isClosed) throw Failures.retry("the provider was unloaded", null)
       if (latest != null) latest.release()
       latest = null
       remote = RemoteStore.open(settings, spec, transfer)
@@ -235,6 +258,12 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   private def awaitCompactionIfBehind(segments: Int): Unit = {
     val running = compaction
     if (segments >= settings.maxSegments && running != null) running.get()
+  }
+
+  private def entered[T](body: => T): T = {
+    enter()
+    try body
+    finally leave()
   }
 
   private def withStore(body: RemoteStore => Unit): Unit = {
