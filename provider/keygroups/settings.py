@@ -128,6 +128,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max_segments: int
     call_timeout_seconds: int
     start_timeout_seconds: int
+    atomic_file_systems: str
+    file_attempts: int
+    file_timeout_seconds: int
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Settings:

@@ -11,7 +11,12 @@ object Background {
   /** Compaction: one store at a time, or it would take the processors from the tasks. */
   private lazy val compactors: ExecutorService = Executors.newFixedThreadPool(1, daemons("keygroups-compaction"))
 
+  /** Operations on the checkpoint's file system, each with a task or the compactor waiting for it until its deadline. */
+  private lazy val transfers = Executors.newCachedThreadPool(daemons("keygroups-files"))
+
   def sort[T](body: => T): Future[T] = sorters.submit((() => body): Callable[T])
+
+  def files[T](body: => T): Future[T] = transfers.submit((() => body): Callable[T])
 
   def compact(body: => Unit): Future[_] = compactors.submit((() => body): Runnable)
 

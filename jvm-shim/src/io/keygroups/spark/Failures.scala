@@ -1,10 +1,12 @@
 package io.keygroups.spark
 
+import java.nio.file.Path
+
 /**
  * An error of the store.
  *
  * @param kind what there is to do about it, as in `keygroups.errors`: setting, checkpoint, capacity, retry, version,
- *             internal
+ *             internal; and unavailable: the checkpoint's file system fails, which only this side talks to
  */
 class KeyGroupsException(val kind: String, message: String, cause: Throwable = null)
   extends RuntimeException(message, cause)
@@ -18,6 +20,13 @@ object Failures {
 
   def capacity(message: String, cause: Throwable): KeyGroupsException =
     new KeyGroupsException("capacity", message, cause)
+
+  def unavailable(message: String, cause: Throwable): KeyGroupsException =
+    new KeyGroupsException("unavailable", message, cause)
+
+  def localDisk(folder: Path, cause: Throwable): KeyGroupsException =
+    capacity(s"the local disk is full or can't be written (path $folder, found $cause): free space there, or set " +
+      "keyGroups.localDir", cause)
 
   def damaged(path: String, found: String): KeyGroupsException =
     new KeyGroupsException("checkpoint", s"a local segment file is damaged (path $path, found $found): " +

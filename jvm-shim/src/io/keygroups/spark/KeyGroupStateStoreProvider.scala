@@ -46,7 +46,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     val folder = stateStoreId.storeCheckpointLocation()
     val operatorFolder = new Path(stateStoreId.checkpointRootLocation, stateStoreId.operatorId.toString)
     val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf))
-    host = new StoreHost(settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf),
+    host = new StoreHost(settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf, settings),
       storeConfs.minVersionsToRetain)
     logInfo(s"opens $stateStoreId in ${stateStoreId.storeCheckpointLocation()}")
   }

@@ -21,14 +21,19 @@ final class Settings private (values: Map[String, String]) {
   val localDir: String = text("localDir")
   /** Seconds; 0 for ever. */
   val ttl: Long = read("ttl", "a time such as 7d, 12h, 30m or 45s")(Settings.seconds)
-  val ttlOperators: Set[String] = text("ttlOperators").split(',').map(_.trim).filter(_.nonEmpty).toSet
+  val ttlOperators: Set[String] = names("ttlOperators")
   val overlayBytes: Long = bytes("overlayBytes")
   val maxSegments: Int = int("maxSegments")
   val callTimeoutSeconds: Int = int("callTimeoutSeconds")
   val startTimeoutSeconds: Int = int("startTimeoutSeconds")
+  val atomicFileSystems: Set[String] = names("atomicFileSystems")
+  val fileAttempts: Int = int("fileAttempts")
+  val fileTimeoutSeconds: Int = int("fileTimeoutSeconds")
 
   private def text(name: String): String =
     values.getOrElse(name, Settings.declared(name).default.toString).trim
+
+  private def names(name: String): Set[String] = text(name).split(',').map(_.trim).filter(_.nonEmpty).toSet
 
   private def int(name: String): Int = read(name, "a whole number")(_.toInt)
 

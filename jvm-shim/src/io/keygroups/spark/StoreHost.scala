@@ -136,9 +136,12 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     catch {
       case error: Throwable =>
         ignoring("forget")(store.call[Boolean]("forget", ForgetRequest(store.number, committed.version.key)))
-        throw Failures.capacity(s"the version file could not be written (path ${transfer.folder}/" +
-          s"${committed.upload(1)}, found $error): the previous version stays good; make the checkpoint's file " +
-          "system writable and restart the query", error)
+        throw (error match {
+          case known: KeyGroupsException => known
+          case _ => Failures.capacity(s"the version file could not be written (path ${transfer.folder}/" +
+            s"${committed.upload(1)}, found $error): the previous version stays good; make the checkpoint's file " +
+            "system writable and restart the query", error)
+        })
     }
     lastRows = rows
     val version = adopt(store, committed.version)

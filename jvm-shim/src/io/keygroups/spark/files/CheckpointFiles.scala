@@ -3,6 +3,7 @@ package io.keygroups.spark.files
 import java.io.InputStream
 import java.nio.file.{Files, Path => LocalPath, Paths}
 
+import io.keygroups.spark.Settings
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -18,13 +19,13 @@ trait CheckpointFiles {
   def createFolder(): Unit
 
   /** Put a local file under a name that did not exist, all or nothing. */
-  protected def put(local: LocalPath, name: String): Unit
+  private[files] def put(local: LocalPath, name: String): Unit
 
   /** Bring a file to a local path; false if it does not exist. */
-  protected def fetch(path: String, local: LocalPath): Boolean
+  private[files] def fetch(path: String, local: LocalPath): Boolean
 
   /** The first bytes of a file; None if it does not exist. */
-  protected def head(path: String, bytes: Int): Option[Array[Byte]]
+  private[files] def head(path: String, bytes: Int): Option[Array[Byte]]
 
   def delete(names: Seq[String]): Unit
 
@@ -58,13 +59,24 @@ object CheckpointFiles {
   private val HeadBytes = 256 * 1024
   private val ManagerKey = "spark.sql.streaming.checkpointFileManagerClass"
 
-  def apply(operatorFolder: Path, folder: Path, conf: Configuration): CheckpointFiles =
-    if (isMounted(folder, conf)) new MountedFiles(operatorFolder, folder) else new HadoopFiles(operatorFolder, folder, conf)
-
-  /** Hadoop's own local file system (Spark with Hive wraps it), and no file manager of the user's choice. */
-  private def isMounted(folder: Path, conf: Configuration): Boolean = {
+  /**
+   * Files of one store; through a file manager of the user's choice, if there is one.
+   *
+   * @param operatorFolder what paths in manifests are relative to
+   * @param folder of the store, below it
+   */
+  def apply(operatorFolder: Path, folder: Path, conf: Configuration, settings: Settings): CheckpointFiles = {
     val fs = folder.getFileSystem(conf)
-    conf.get(ManagerKey) == null && fs.getUri.getScheme == "file" && fs.getClass.getName.startsWith("org.apache.hadoop.")
+    val scheme = fs.getUri.getScheme
+    val isChosen = conf.get(ManagerKey) != null
+    if (!isChosen && scheme == "file" && fs.getClass.getName.startsWith("org.apache.hadoop.")) { // Spark with Hive wraps it
+      new MountedFiles(operatorFolder, folder)
+    } else {
+      val files =
+        if (!isChosen && settings.atomicFileSystems.contains(scheme)) new AtomicFiles(operatorFolder, folder, conf)
+        else new HadoopFiles(operatorFolder, folder, conf)
+      new PatientFiles(files, operatorFolder, settings.fileAttempts, settings.fileTimeoutSeconds)
+    }
   }
 
   private[files] def readHead(in: InputStream, bytes: Int): Array[Byte] =

@@ -3,14 +3,15 @@ package io.keygroups.spark.files
 import java.io.{FileNotFoundException, OutputStream}
 import java.nio.file.{Files, Path => LocalPath, Paths, StandardCopyOption}
 
+import scala.util.Using
 import scala.util.control.NonFatal
 
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{Path, PathFilter}
+import org.apache.hadoop.fs.{FileAlreadyExistsException, Path, PathFilter}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
 /** Through Spark's own file manager: whatever file system and credentials the query has work here. */
-final class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: Configuration) extends CheckpointFiles {
+class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: Configuration) extends CheckpointFiles {
   private lazy val files = CheckpointFileManager.create(folder, conf)
 
   override def list(): Seq[Seq[Any]] =
@@ -23,8 +24,9 @@ final class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: C
 
   override def createFolder(): Unit = if (!files.exists(folder)) files.mkdirs(folder)
 
-  override protected def put(local: LocalPath, name: String): Unit = {
-    val output = files.createAtomic(new Path(folder, name), false)
+  override def put(local: LocalPath, name: String): Unit = {
+    val path = new Path(folder, name)
+    val output = files.createAtomic(path, false)
     try {
       Files.copy(local, output: OutputStream)
       output.close()
@@ -32,15 +34,21 @@ final class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: C
       case error: Throwable =>
         try output.cancel()
         catch { case NonFatal(suppressed) => error.addSuppressed(suppressed) }
-        throw error
+        if (!isDone(error, path, Files.size(local))) throw error
     }
   }
 
-  override protected def fetch(path: String, local: LocalPath): Boolean = {
+  /** Whether an earlier attempt got there, and only its answer was lost: no other writes under this name. */
+  private def isDone(error: Throwable, path: Path, bytes: Long): Boolean = error match {
+    case _: FileAlreadyExistsException => path.getFileSystem(conf).getFileStatus(path).getLen == bytes
+    case _ => false
+  }
+
+  override def fetch(path: String, local: LocalPath): Boolean = {
     val part = Paths.get(local.toString + ".part")
     try {
       val input = files.open(new Path(operatorFolder, path))
-      try Files.copy(input, part, StandardCopyOption.REPLACE_EXISTING)
+      try Using.resource(new LocalFile(part))(input.transferTo(_))
       finally input.close()
       Files.move(part, local, StandardCopyOption.ATOMIC_MOVE)
       true
@@ -48,7 +56,7 @@ final class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: C
     finally Files.deleteIfExists(part)
   }
 
-  override protected def head(path: String, bytes: Int): Option[Array[Byte]] =
+  override def head(path: String, bytes: Int): Option[Array[Byte]] =
     try Some(CheckpointFiles.readHead(files.open(new Path(operatorFolder, path)), bytes))
     catch { case _: FileNotFoundException => None }
 

@@ -30,7 +30,7 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
     ()
   }
 
-  override protected def put(source: LocalPath, name: String): Unit = {
+  override def put(source: LocalPath, name: String): Unit = {
     createFolder()
     try Files.move(source, root.resolve(name), StandardCopyOption.ATOMIC_MOVE)
     catch { case _: AtomicMoveNotSupportedException => copy(source, name) }
@@ -46,7 +46,7 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
     } finally Files.deleteIfExists(temporary)
   }
 
-  override protected def fetch(path: String, link: LocalPath): Boolean = {
+  override def fetch(path: String, link: LocalPath): Boolean = {
     val target = local(new Path(operatorFolder, path))
     if (!Files.exists(target)) false
     else {
@@ -56,7 +56,7 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
     }
   }
 
-  override protected def head(path: String, bytes: Int): Option[Array[Byte]] =
+  override def head(path: String, bytes: Int): Option[Array[Byte]] =
     try Some(CheckpointFiles.readHead(Files.newInputStream(local(new Path(operatorFolder, path))), bytes))
     catch { case _: NoSuchFileException => None }
 

@@ -131,8 +131,7 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
     } catch {
       case error: IOException =>
         Files.deleteIfExists(path)
-        throw Failures.capacity(s"the local disk is full or can't be written (path ${path.getParent}, found " +
-          s"$error): free space there, or set keyGroups.localDir", error)
+        throw Failures.localDisk(path.getParent, error)
     }
 
   def release(): Unit = {

@@ -1,0 +1,52 @@
+package io.keygroups.spark.files
+
+import java.io.IOException
+import java.nio.file.{Files, Path => LocalPath}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+import scala.util.control.NonFatal
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Abortable, FSDataOutputStream, Path}
+
+/**
+ * A file system where a file appears when it is closed, whole or not at all, as in an object store. There is nothing to
+ * rename, which there means to copy: a version file is one PUT on S3, where Spark's file manager sends 6 requests.
+ */
+final class AtomicFiles(operatorFolder: Path, folder: Path, conf: Configuration)
+  extends HadoopFiles(operatorFolder, folder, conf) {
+  private lazy val fs = folder.getFileSystem(conf)
+
+  /** A folder is there as soon as it has a file. */
+  override def createFolder(): Unit = ()
+
+  override def put(local: LocalPath, name: String): Unit = {
+    // Without the option S3A asks first whether the path is a folder.
+    val output: FSDataOutputStream = fs.createFile(new Path(folder, name)).recursive().overwrite(true)
+      .opt("fs.s3a.create.performance", true).build()
+    try Files.copy(local, output)
+    catch {
+      case error: Throwable =>
+        abandon(output, error)
+        throw error
+    }
+    output.close()
+  }
+
+  /** Closing would publish what has come so far; a stream that can't be aborted is left open. */
+  private def abandon(output: FSDataOutputStream, error: Throwable): Unit =
+    try output.getWrappedStream match {
+      case stream: Abortable => stream.abort()
+      case _ => ()
+    } catch { case NonFatal(suppressed) => error.addSuppressed(suppressed) }
+
+  override def delete(names: Seq[String]): Unit =
+    if (names.nonEmpty) Using.resource(fs.createBulkDelete(folder)) { bulk =>
+      names.map(new Path(folder, _)).grouped(bulk.pageSize()).foreach { page =>
+        bulk.bulkDelete(page.asJava).asScala.headOption.foreach { failed =>
+          throw new IOException(s"${failed.getKey} could not be deleted: ${failed.getValue}")
+        }
+      }
+    }
+}

@@ -1,0 +1,1 @@
+"""Checkpoints on real HDFS and S3."""

@@ -1,0 +1,70 @@
+"""Runs queries over all files there are, then ends: ``python job.py JOB.json``.
+
+JOB.json: ``input`` (a local folder), ``output`` (a local folder, gets <query>/<batch>.json), ``checkpoint`` (any URL),
+``provider``, ``queries``, ``conf`` (of Spark), ``class_path``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from keygroups.configure import configure
+from remote.queries import QUERIES, SCHEMA
+from support.spark import PROVIDERS, prepare_environment
+
+STATE = "spark.sql.streaming.stateStore."
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    STATE + "maintenanceInterval": "1s",
+    STATE + "minBatchesToRetain": "2",
+}
+
+
+def main(job: dict[str, Any]) -> None:
+    """Run the job."""
+    prepare_environment()
+    builder = SparkSession.builder.master("local[2]").appName("keygroups-remote")
+    conf = SETTINGS | {"spark.driver.extraClassPath": job["class_path"]} | job["conf"]
+    for name, value in conf.items():
+        builder.config(name, value)
+    spark = configure(builder).config(STATE + "providerClass", PROVIDERS[job["provider"]]).getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    for name in job["queries"]:
+        run(spark, name, job)
+    spark.stop()
+
+
+def run(spark: SparkSession, name: str, job: dict[str, Any]) -> None:
+    """Run one query to the end of its input."""
+    build, mode = QUERIES[name]
+    output = Path(job["output"]) / name
+    output.mkdir(parents=True, exist_ok=True)
+    events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(job["input"])
+    writer = build(events).writeStream.outputMode(mode).foreachBatch(partial(write, output))
+    query = writer.option("checkpointLocation", f"{job['checkpoint']}/{name}").trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+def write(output: Path, rows: DataFrame, batch: int) -> None:
+    """Keep the rows of a batch."""
+    found = sorted(([*row] for row in rows.collect()), key=str)
+    path = output / f"{batch}.json"
+    path.with_suffix(".part").write_text(json.dumps(found))
+    path.with_suffix(".part").rename(path)
+    print(f"batch {batch}", flush=True)
+
+
+if __name__ == "__main__":
+    main(json.loads(Path(sys.argv[1]).read_text()))

@@ -1,0 +1,117 @@
+"""A gateway in front of an HTTP server: it counts requests, delays them, and lets them fail."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Literal
+
+Fault = Literal["", "503", "500", "cut before", "cut after", "stall"]
+"""What happens to a request: nothing; an answer with that status; the connection is cut, before the request reaches the
+server or when it has and the answer is lost; no answer until the client gives up."""
+
+Faults = Callable[[str, str], Fault]
+"""The fault of a request, by its method and path."""
+
+STALL = 20.0
+"""Seconds that a stalled request lasts; longer than the clients of the tests wait."""
+
+
+@dataclass
+class Gateway:
+    """A running gateway.
+
+    Attributes:
+        port: it listens here, on loopback.
+        faults: decides on each request; may be replaced at any time.
+        latency: seconds that each request is held back.
+        requests: method and path of each request so far.
+        injected: the faults that happened.
+    """
+
+    port: int = 0
+    faults: Faults = lambda _method, _path: ""
+    latency: float = 0.0
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    injected: list[Fault] = field(default_factory=list)
+
+
+@contextmanager
+def gateway(upstream: int) -> Iterator[Gateway]:
+    """A gateway in front of a port on loopback."""
+    state = Gateway()
+    closing = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def handle_one_request(self) -> None:
+            try:
+                super().handle_one_request()
+            except (ConnectionError, TimeoutError):
+                self.close_connection = True
+
+        def _any(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            state.requests.append((self.command, self.path))
+            closing.wait(state.latency)
+            fault = state.faults(self.command, self.path)
+            if fault:
+                state.injected.append(fault)
+            if fault in ("", "cut after"):
+                self._forward(body, answered=not fault)
+            elif fault in ("500", "503"):
+                self._answer(int(fault), [], b"")
+            else:
+                closing.wait(STALL if fault == "stall" else 0)
+                self.close_connection = True
+
+        def _forward(self, body: bytes, *, answered: bool) -> None:
+            connection = HTTPConnection("127.0.0.1", upstream, timeout=60)
+            try:
+                headers = {k: v for k, v in self.headers.items() if k.lower() not in ("expect", "connection")}
+                connection.request(self.command, self.path, body or None, headers)
+                answer = connection.getresponse()
+                content = answer.read()
+            finally:
+                connection.close()
+            if answered:
+                self._answer(answer.status, answer.getheaders(), content)
+            else:
+                self.close_connection = True
+
+        def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+            self.send_response_only(status)
+            length = str(len(content))
+            for name, value in headers:
+                if name.lower() == "content-length" and self.command == "HEAD":
+                    length = value
+                elif name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                    self.send_header(name, value)
+            self.send_header("Content-Length", length)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
+
+        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _any  # noqa: N815
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.block_on_close = False
+    state.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        closing.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
