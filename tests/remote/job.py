@@ -27,6 +27,8 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
+    # With them, where a query stopped shows in the numbers of its batches.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     STATE + "maintenanceInterval": "1s",
     STATE + "minBatchesToRetain": "2",
 }

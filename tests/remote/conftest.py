@@ -1,0 +1,39 @@
+"""Servers and the rows that queries must give; each is made once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from remote.jobs import Job, Rows, write_input
+from servers.s3 import S3, Kind, has_versitygw, s3
+
+BATCHES = 6
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Input files."""
+    folder = tmp_path_factory.mktemp("source")
+    write_input(folder, range(BATCHES))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    """What Spark's RocksDB provider gives on a local disk, undisturbed."""
+    folder = tmp_path_factory.mktemp("expected")
+    return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb").run()
+
+
+@pytest.fixture(params=["moto", "versitygw"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[S3]:
+    """An S3 server with an empty bucket."""
+    kind: Kind = request.param
+    if kind == "versitygw" and not has_versitygw():
+        pytest.skip("versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@latest")
+    (tmp_path / "server").mkdir()
+    with s3(tmp_path / "server", kind) as running:
+        yield running

@@ -1,0 +1,62 @@
+"""Checkpoints on HDFS: the rows, and a cluster that loses a node, restarts, or is in safe mode."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from keygroups.settings import PREFIX
+from remote.conftest import BATCHES
+from remote.jobs import Job, Rows, write_input
+from servers.hdfs import Command, Hdfs, hdfs
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Hdfs]:
+    """An empty HDFS cluster."""
+    (tmp_path / "hdfs").mkdir()
+    with hdfs(tmp_path / "hdfs") as running:
+        yield running
+
+
+def run_while(job: Job, cluster: Hdfs, commands: dict[int, Command]) -> Rows:
+    """Run a job; before its n-th answer from now on, something happens to the cluster."""
+    process = job.start()
+    assert process.stdout is not None
+    for number, _ in enumerate(process.stdout):
+        if number in commands:
+            cluster.obey(commands[number])
+    assert process.wait() == 0, job.log()[-8000:]
+    return job.rows()
+
+
+def test_rows_equal_those_of_spark(cluster: Hdfs, tmp_path: Path, expected: Rows) -> None:
+    """While a data node dies and the name node restarts; the second half from an empty local disk."""
+    write_input(tmp_path / "in", range(BATCHES // 2))
+    conf = {PREFIX + "compactionFanout": "2"}
+    first = Job(tmp_path / "first", tmp_path / "in", f"{cluster.url}/job", conf).run()
+    write_input(tmp_path / "in", range(BATCHES))
+    job = Job(tmp_path / "second", tmp_path / "in", f"{cluster.url}/job", conf)
+    second = run_while(job, cluster, {1: "stop data node", 4: "restart name node"})
+    assert {name: first[name] | rows for name, rows in second.items()} == expected
+
+
+def test_safe_mode_is_named_and_nothing_is_lost(cluster: Hdfs, tmp_path: Path, expected: Rows) -> None:
+    """The error says which path could not be written, and what to do; afterwards the query goes on."""
+    conf = {PREFIX + "fileTimeoutSeconds": "4", "spark.task.maxFailures": "1"}
+    job = Job(tmp_path, tmp_path / "in", f"{cluster.url}/job", conf, queries=["aggregation"])
+    write_input(tmp_path / "in", range(BATCHES // 2))
+    job.run()
+    write_input(tmp_path / "in", range(BATCHES))
+    process = job.start()
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    cluster.obey("enter safe mode")
+    process.communicate()
+    assert process.returncode
+    assert re.search("safe ?mode", job.log(), re.IGNORECASE)
+    cluster.obey("leave safe mode")
+    assert job.run()["aggregation"] == expected["aggregation"]
