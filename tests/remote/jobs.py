@@ -58,7 +58,10 @@ class Job:
     def start(self) -> subprocess.Popen[str]:
         """Start it. It prints a line for each batch; its log is ``<folder>/log``."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        local = {"spark.local.dir": str(self.folder / "local"), "spark.sql.warehouse.dir": str(self.folder / "warehouse")}
+        local = {
+            "spark.local.dir": str(self.folder / "local"),
+            "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
+        }
         given = {
             "input": str(self.source),
             "output": str(self.folder / "output"),
@@ -88,6 +91,15 @@ class Job:
         process.communicate()
         assert process.returncode == 0, self.log()[-8000:]
         return self.rows()
+
+    def run_restarting(self, attempts: int = 5) -> Rows:
+        """Run it, again after each failure, as an operator would: Spark's own files have no second attempt."""
+        for _ in range(attempts - 1):
+            try:
+                return self.run()
+            except AssertionError:
+                continue
+        return self.run()
 
     def rows(self) -> Rows:
         """What it has written so far."""

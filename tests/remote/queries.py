@@ -1,14 +1,14 @@
 """The queries whose checkpoints the tests put on remote file systems."""
 
-# ruff: noqa: N803 - names of arguments are those of Spark's StatefulProcessor
+# ruff: noqa: N802, N803, ARG002 - names of methods and arguments are those of Spark's StatefulProcessor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 SCHEMA = "key string, value long, ts timestamp"
 
@@ -20,9 +20,9 @@ class _Totals(StatefulProcessor):
         self.count = handle.getValueState("count", "n long")
         self.last = handle.getListState("last", "value long")
 
-    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: ARG002, N802
-        import pandas as pd
-
+    def handleInputRows(
+        self, key: tuple[str], rows: Iterator[pd.DataFrame], timerValues: TimerValues
+    ) -> Iterator[pd.DataFrame]:
         values = [int(value) for frame in rows for value in frame["value"]]
         known = self.count.get()
         count = (known[0] if known else 0) + len(values)
@@ -44,7 +44,9 @@ def join(events: DataFrame) -> DataFrame:
     """Pairs of large and small values of one key within five seconds; large ones without a partner too."""
     timed = events.withWatermark("ts", "10 seconds")
     large = timed.where("value >= 800").select("key", "value", "ts")
-    small = timed.where("value < 100").select(F.col("key").alias("k2"), F.col("value").alias("v2"), F.col("ts").alias("t2"))
+    small = timed.where("value < 100").select(
+        F.col("key").alias("k2"), F.col("value").alias("v2"), F.col("ts").alias("t2")
+    )
     near = "key = k2 AND t2 BETWEEN ts - INTERVAL 5 SECONDS AND ts + INTERVAL 5 SECONDS"
     return large.join(small, F.expr(near), "left").select("key", "value", "v2")
 
@@ -52,7 +54,10 @@ def join(events: DataFrame) -> DataFrame:
 def transform(events: DataFrame) -> DataFrame:
     """Count, and the sum of each batch's two largest values."""
     return events.groupBy("key").transformWithStateInPandas(
-        statefulProcessor=_Totals(), outputStructType="key string, n long, total long", outputMode="Update", timeMode="None"
+        statefulProcessor=_Totals(),
+        outputStructType="key string, n long, total long",
+        outputMode="Update",
+        timeMode="None",
     )
 
 

@@ -23,14 +23,14 @@ def cluster(tmp_path: Path) -> Iterator[Hdfs]:
 
 
 def run_while(job: Job, cluster: Hdfs, commands: dict[int, Command]) -> Rows:
-    """Run a job; before its n-th answer from now on, something happens to the cluster."""
+    """Run a job; after its n-th answer from now on, something happens to the cluster. It may fail then, and is restarted."""
     process = job.start()
     assert process.stdout is not None
     for number, _ in enumerate(process.stdout):
         if number in commands:
-            cluster.obey(commands[number])
-    assert process.wait() == 0, job.log()[-8000:]
-    return job.rows()
+            cluster.obey(commands.pop(number))
+    assert not commands, job.log()[-8000:]
+    return job.rows() if process.wait() == 0 else job.run_restarting()
 
 
 def test_rows_equal_those_of_spark(cluster: Hdfs, tmp_path: Path, expected: Rows) -> None:

@@ -72,19 +72,9 @@ def test_rows_are_right_whatever_the_server_does(
     rng = random.Random(f"{fault} 1")
     share = 0.02 if fault == "stall" else 0.07
     server.gateway.faults = lambda _, path: fault if "/state" in path and rng.random() < share else ""
-    rows = run_to_the_end(job_on(server, tmp_path, source))
+    rows = job_on(server, tmp_path, source).run_restarting()
     assert server.gateway.injected
     assert rows == expected
-
-
-def run_to_the_end(job: Job, attempts: int = 5) -> Rows:
-    """Restart a job when it fails, as an operator would."""
-    for _ in range(attempts - 1):
-        try:
-            return job.run()
-        except AssertionError:
-            continue
-    return job.run()
 
 
 @contextmanager

@@ -40,78 +40,88 @@ class Gateway:
     injected: list[Fault] = field(default_factory=list)
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """One connection of a client."""
+
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: requests are recorded."""
+
+    def handle_one_request(self) -> None:
+        """As the base class does; clients may go when they like."""
+        try:
+            super().handle_one_request()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def handle_any(self) -> None:
+        """Record a request, and let it pass or fail."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        state, closing = self.server.state, self.server.closing
+        state.requests.append((self.command, self.path))
+        closing.wait(state.latency)
+        fault = state.faults(self.command, self.path)
+        if fault:
+            state.injected.append(fault)
+        if fault == "":
+            self._answer(*self._forward(body))
+        elif fault in ("500", "503"):
+            self._answer(int(fault), [], b"")
+        else:
+            if fault == "cut after":
+                self._forward(body)
+            closing.wait(STALL if fault == "stall" else 0)
+            self.close_connection = True
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = handle_any  # noqa: N815
+
+    def _forward(self, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        connection = HTTPConnection("127.0.0.1", self.server.upstream, timeout=60)
+        try:
+            headers = {k: v for k, v in self.headers.items() if k.lower() not in ("expect", "connection")}
+            connection.request(self.command, self.path, body or None, headers)
+            answer = connection.getresponse()
+            return answer.status, answer.getheaders(), answer.read()
+        finally:
+            connection.close()
+
+    def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
+        length = str(len(content))
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() == "content-length" and self.command == "HEAD":
+                length = value
+            elif name.lower() not in ("content-length", "transfer-encoding", "connection"):
+                self.send_header(name, value)
+        self.send_header("Content-Length", length)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(content)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, upstream: int) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.upstream = upstream
+        self.closing = threading.Event()
+        self.state = Gateway(port=self.server_address[1])
+
+
 @contextmanager
 def gateway(upstream: int) -> Iterator[Gateway]:
     """A gateway in front of a port on loopback."""
-    state = Gateway()
-    closing = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def handle_one_request(self) -> None:
-            try:
-                super().handle_one_request()
-            except (ConnectionError, TimeoutError):
-                self.close_connection = True
-
-        def _any(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            state.requests.append((self.command, self.path))
-            closing.wait(state.latency)
-            fault = state.faults(self.command, self.path)
-            if fault:
-                state.injected.append(fault)
-            if fault in ("", "cut after"):
-                self._forward(body, answered=not fault)
-            elif fault in ("500", "503"):
-                self._answer(int(fault), [], b"")
-            else:
-                closing.wait(STALL if fault == "stall" else 0)
-                self.close_connection = True
-
-        def _forward(self, body: bytes, *, answered: bool) -> None:
-            connection = HTTPConnection("127.0.0.1", upstream, timeout=60)
-            try:
-                headers = {k: v for k, v in self.headers.items() if k.lower() not in ("expect", "connection")}
-                connection.request(self.command, self.path, body or None, headers)
-                answer = connection.getresponse()
-                content = answer.read()
-            finally:
-                connection.close()
-            if answered:
-                self._answer(answer.status, answer.getheaders(), content)
-            else:
-                self.close_connection = True
-
-        def _answer(self, status: int, headers: list[tuple[str, str]], content: bytes) -> None:
-            self.send_response_only(status)
-            length = str(len(content))
-            for name, value in headers:
-                if name.lower() == "content-length" and self.command == "HEAD":
-                    length = value
-                elif name.lower() not in ("content-length", "transfer-encoding", "connection"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", length)
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(content)
-
-        do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _any  # noqa: N815
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.block_on_close = False
-    state.port = server.server_address[1]
+    server = _Server(upstream)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield state
+        yield server.state
     finally:
-        closing.set()
+        server.closing.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from keygroups.checkpoint.manifest import read_manifest
 from store.driver import PREFIX, Driver, Rows, kill_servers
 
 FAILURE = (Py4JJavaError, PySparkException)
@@ -178,13 +179,17 @@ def test_checkpoint_ids_tell_attempts_apart(spark: SparkSession, tmp_path: Path)
 
 def test_retention_keeps_versions_loadable(spark: SparkSession, tmp_path: Path) -> None:
     """Old files go, every retained version stays, also after a restart that knows no manifest."""
-    conf = {"spark.sql.streaming.stateStore.minBatchesToRetain": "3", PREFIX + "compactionFanout": "2"}
+    conf = {"spark.sql.streaming.minBatchesToRetain": "3", PREFIX + "compactionFanout": "2"}
     driver, rows = filled(spark, tmp_path, 12, conf)
     driver.close()
     fresh = Driver(spark, tmp_path, conf)
     fresh.open(12, "")
     fresh.maintain()
-    assert [int(path.name[1:21]) for path in files(tmp_path, "v*")][-3:] == [10, 11, 12]
+    retained = files(tmp_path, "v*")[-3:]
+    assert [int(path.name[1:21]) for path in retained] == [10, 11, 12]
+    needed = {ref.name for path in retained for ref in read_manifest(path, path.name).segments}
+    older = {path.name for path in files(tmp_path, "*") if int(path.name[1:21]) < 10}
+    assert older == {str(name) for name in needed if name.version < 10}
     fresh.close()
     for version in (10, 11, 12):
         again = Driver(spark, tmp_path, conf)
