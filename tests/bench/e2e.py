@@ -53,7 +53,7 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
         RuntimeError: The query lost a batch or a key.
     """
     checkpoint = job.folder / "checkpoint"
-    source = spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", _FILES_PER_BATCH).parquet(str(job.input))
+    source = batches_of(spark, job)
     with peak_memory(jvm_pid(spark)) as memory:
         writer = _aggregated(source).writeStream.format("noop").outputMode("update").trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(checkpoint)).start()
@@ -64,6 +64,11 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
         found = list(zip(columns["rows"], columns["state_rows"], strict=True))
         raise RuntimeError(f"expected {job.keys} keys after each of {job.rounds} batches, found (rows, keys) {found}")
     return {**columns, "peak": memory.bytes, "state_bytes": folder_bytes(checkpoint / "state")}
+
+
+def batches_of(spark: SparkSession, job: Job) -> DataFrame:
+    """The job's input as a stream, batch by batch."""
+    return spark.readStream.schema(_SCHEMA).option("maxFilesPerTrigger", _FILES_PER_BATCH).parquet(str(job.input))
 
 
 def _columns(progress: list[Any]) -> dict[str, list[int]]:

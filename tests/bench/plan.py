@@ -78,6 +78,8 @@ class Sizes:
     python_keys: int = 10_000
     map_keys: int = 1_000
     operator_batches: int = 8
+    s3_keys: int = 10_000
+    s3_batches: int = 8
     repetitions: int = 2
 
 
@@ -96,6 +98,8 @@ QUICK: Final = Sizes(
     python_keys=200,
     map_keys=20,
     operator_batches=4,
+    s3_keys=200,
+    s3_batches=4,
     repetitions=1,
 )
 
@@ -173,6 +177,14 @@ def operators(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> No
                 run(replace(job, provider=provider))
 
 
+def s3(run: Run, base: Job, sizes: Sizes, providers: Sequence[str]) -> None:
+    """Run a streaming query whose checkpoint is on S3."""
+    source = base.input.with_name(f"input-{sizes.s3_keys}-{sizes.s3_batches}")
+    job = replace(base, part="s3", keys=sizes.s3_keys, rows=sizes.s3_keys, rounds=sizes.s3_batches, input=source)
+    for provider in providers:
+        run(replace(job, provider=provider))
+
+
 PARTS: Final[dict[str, Part]] = {
     "spi": spi,
     "commit": commit,
@@ -180,4 +192,5 @@ PARTS: Final[dict[str, Part]] = {
     "memory": memory,
     "e2e": query,
     "operators": operators,
+    "s3": s3,
 }

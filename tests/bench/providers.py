@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -60,17 +61,18 @@ def our_jars() -> list[Path]:
 def child_environment(python: str) -> dict[str, str]:
     """Build the environment of a measuring process: this interpreter, our package, nobody else's Spark settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    paths = [str(REPOSITORY / "provider"), str(REPOSITORY / "tests" / "bench"), os.environ.get("PYTHONPATH", "")]
+    tests = REPOSITORY / "tests"
+    paths = [str(REPOSITORY / "provider"), str(tests / "bench"), str(tests), os.environ.get("PYTHONPATH", "")]
     fixed = {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
     return {**kept, **fixed, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
-def start_session(provider: Provider, jar: Path, heap: str, scratch: Path, flags: str) -> SparkSession:
+def start_session(provider: Provider, classes: Sequence[str], heap: str, scratch: Path, flags: str) -> SparkSession:
     """Start a local session with two cores; only the provider's own settings differ from one provider to the next.
 
     Args:
         provider: The provider under test.
-        jar: Jar of the Scala harness.
+        classes: Class path beside our jar: the Scala harness, and what a part needs.
         heap: Largest size of the JVM heap, such as ``4g``.
         scratch: Folder for everything the session writes outside checkpoints.
         flags: JVM flags beyond the heap's size.
@@ -78,7 +80,7 @@ def start_session(provider: Provider, jar: Path, heap: str, scratch: Path, flags
     conf = {
         "spark.driver.memory": heap,
         "spark.driver.extraJavaOptions": flags,
-        "spark.driver.extraClassPath": os.pathsep.join(map(str, [jar, *our_jars()])),
+        "spark.driver.extraClassPath": os.pathsep.join([*classes, *map(str, our_jars())]),
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.ui.enabled": "false",

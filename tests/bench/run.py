@@ -40,6 +40,10 @@ def _measure(parts: list[str], sizes: Sizes, providers: list[str], heap: str, ou
     source = BUILD / f"input-{sizes.query_keys}-{sizes.query_batches}"
     if "e2e" in parts:
         e2e.write_input(source, sizes.query_keys, sizes.query_keys, sizes.query_batches)
+    if "s3" in parts:
+        e2e.write_input(
+            BUILD / f"input-{sizes.s3_keys}-{sizes.s3_batches}", sizes.s3_keys, sizes.s3_keys, sizes.s3_batches
+        )
     if "operators" in parts:
         for keys in {sizes.operator_keys, sizes.python_keys, sizes.map_keys}:
             operators.write_input(BUILD / f"operators-{keys}-{sizes.operator_batches}", keys, sizes.operator_batches)

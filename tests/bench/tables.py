@@ -158,6 +158,23 @@ def _operators(records: list[Record]) -> Iterator[Table]:
         )
 
 
+def _s3(records: list[Record]) -> Iterator[Table]:
+    found = _of(records, "s3")
+    if found:
+        partitions = 2
+
+        def each(figure: str) -> Value:
+            return lambda g: median(_pooled(g, figure, OPERATOR_WARM)) / partitions
+
+        lines = [
+            _line(found, "requests for state, a partition", each("requests"), Target(3.0)),
+            _line(found, "of them PUT, a partition", each("puts"), Target(1.0)),
+            _line(found, "batch, s", lambda g: median(_pooled(g, "batch", OPERATOR_WARM)) / 1e3),
+        ]
+        note = "Aggregation, 2 partitions, S3A against moto's server with 20 ms a request."
+        yield Table(f"Checkpoint on S3, a batch: {found[0]['keys']:,} keys", lines, note)
+
+
 def build(records: list[Record], warm_batches: int) -> list[Table]:
     """Make the tables of all the parts that ran.
 
@@ -165,5 +182,5 @@ def build(records: list[Record], warm_batches: int) -> list[Table]:
         records: The jobs that succeeded.
         warm_batches: Batches of the streaming query that do not count.
     """
-    makers: Final = (_operators, _spi, _commit, _recovery, _memory)
+    makers: Final = (_operators, _s3, _spi, _commit, _recovery, _memory)
     return [*_query(records, warm_batches), *(table for maker in makers for table in maker(records))]

@@ -17,9 +17,11 @@ import e2e
 import memory
 import operators
 import recovery
+import s3_state
 import spi
 from plan import Job
 from providers import PROVIDERS, start_session, stop_session
+from servers.jars import jars
 
 _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "rows": spi.measure_rows,
@@ -31,6 +33,7 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "memory": memory.measure_memory,
     "query": e2e.measure_query,
     "floor": e2e.measure_floor,
+    "s3": s3_state.measure_s3,
     **dict.fromkeys(operators.QUERIES, operators.measure_operator),
 }
 
@@ -39,7 +42,8 @@ def main() -> None:
     """Measure what the first argument says and write the figures, as JSON, to the file that the second one names."""
     job = Job.from_json(sys.argv[1])
     flags = memory.JVM_FLAGS if job.part == "memory" else ""
-    spark = start_session(PROVIDERS[job.provider], Path(sys.argv[3]), job.heap, job.folder, flags)
+    classes = [sys.argv[3], *([str(jars("s3a") / "*")] if job.part == "s3" else [])]
+    spark = start_session(PROVIDERS[job.provider], classes, job.heap, job.folder, flags)
     try:
         figures = _PARTS[job.part](spark, job)
     finally:

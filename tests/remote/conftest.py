@@ -28,12 +28,12 @@ def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb").run()
 
 
-@pytest.fixture(params=["moto", "versitygw"])
+@pytest.fixture(params=["moto", pytest.param("versitygw", marks=pytest.mark.slow)])
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[S3]:
     """An S3 server with an empty bucket."""
     kind: Kind = request.param
     if kind == "versitygw" and not has_versitygw():
-        pytest.skip("versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@latest")
+        pytest.skip("versitygw is built with Go, which is not installed")
     (tmp_path / "server").mkdir()
     with s3(tmp_path / "server", kind) as running:
         yield running

@@ -23,7 +23,7 @@ def cluster(tmp_path: Path) -> Iterator[Hdfs]:
 
 
 def run_while(job: Job, cluster: Hdfs, commands: dict[int, Command]) -> Rows:
-    """Run a job; after its n-th answer from now on, something happens to the cluster. It may fail then, and is restarted."""
+    """Run a job; after its n-th answer from now on, something happens to the cluster. If it fails, it is restarted."""
     process = job.start()
     assert process.stdout is not None
     for number, _ in enumerate(process.stdout):
@@ -44,6 +44,7 @@ def test_rows_equal_those_of_spark(cluster: Hdfs, tmp_path: Path, expected: Rows
     assert {name: first[name] | rows for name, rows in second.items()} == expected
 
 
+@pytest.mark.slow
 def test_safe_mode_is_named_and_nothing_is_lost(cluster: Hdfs, tmp_path: Path, expected: Rows) -> None:
     """The error says which path could not be written, and what to do; afterwards the query goes on."""
     conf = {PREFIX + "fileTimeoutSeconds": "4", "spark.task.maxFailures": "1"}

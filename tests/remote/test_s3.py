@@ -64,6 +64,7 @@ def test_a_batch_is_one_request(server: S3, tmp_path: Path, source: Path) -> Non
 FAULTS: Sequence[Fault] = ("503", "500", "cut before", "cut after", "stall")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_rows_are_right_whatever_the_server_does(
     server: S3, tmp_path: Path, source: Path, expected: Rows, fault: Fault
@@ -101,6 +102,7 @@ def test_an_outage_is_named_and_nothing_is_lost(server: S3, tmp_path: Path, expe
     assert job.run()["aggregation"] == expected["aggregation"]
 
 
+@pytest.mark.slow
 def test_a_server_far_away(server: S3, tmp_path: Path, source: Path, expected: Rows) -> None:
     """200 ms for each request."""
     server.gateway.latency = 0.2

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_BUILD = _HERE.parents[1] / "build" / "servers"
+BUILD = _HERE.parents[1] / "build" / "servers"
+"""What servers are made of."""
 
 
 def jars(name: str) -> Path:
@@ -16,7 +17,7 @@ def jars(name: str) -> Path:
         RuntimeError: Maven can't fetch it.
     """
     pom = _HERE / f"pom-{name}.xml"
-    folder, stamp = _BUILD / name, _BUILD / f"{name}.xml"
+    folder, stamp = BUILD / name, BUILD / f"{name}.xml"
     if stamp.exists() and stamp.read_text() == pom.read_text():
         return folder
     command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"]

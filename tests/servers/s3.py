@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Literal
 
 from servers.gateway import Gateway, gateway
-from servers.jars import jars
+from servers.jars import BUILD, jars
 
 BUCKET = "checkpoints"
+_VERSITYGW = BUILD / "versitygw"
 _USER, _SECRET = "keygroups", "keygroups-secret"
 Kind = Literal["moto", "versitygw"]
 
@@ -62,7 +63,7 @@ def s3(folder: Path, kind: Kind = "moto") -> Iterator[S3]:
 
     Args:
         folder: for its files; exists.
-        kind: moto keeps objects in memory; versitygw, which has to be installed, in files.
+        kind: moto keeps objects in memory, versitygw in files.
     """
     port = _free_port()
     with _process(_command(kind, port, folder), port), gateway(port) as front:
@@ -72,19 +73,23 @@ def s3(folder: Path, kind: Kind = "moto") -> Iterator[S3]:
 
 
 def has_versitygw() -> bool:
-    """Whether the second server is installed."""
-    return _versitygw() is not None
+    """Whether the second server is there, or can be built."""
+    return _VERSITYGW.exists() or shutil.which("go") is not None
 
 
-def _versitygw() -> str | None:
-    return os.environ.get("VERSITYGW") or shutil.which("versitygw")
+def _versitygw() -> str:
+    """The program; Go builds it at the first use, in some minutes."""
+    if not _VERSITYGW.exists():
+        env = os.environ | {"GOBIN": str(_VERSITYGW.parent), "GOFLAGS": "-mod=mod"}
+        subprocess.run(["go", "install", "github.com/versity/versitygw/cmd/versitygw@v1.8.0"], env=env, check=True)
+    return str(_VERSITYGW)
 
 
 def _command(kind: Kind, port: int, folder: Path) -> list[str]:
     if kind == "moto":
         return [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     (folder / BUCKET).mkdir()
-    command = [str(_versitygw()), "--port", f"127.0.0.1:{port}", "--access", _USER, "--secret", _SECRET]
+    command = [_versitygw(), "--port", f"127.0.0.1:{port}", "--access", _USER, "--secret", _SECRET]
     return [*command, "posix", str(folder)]
 
 
