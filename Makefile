@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo test test-older test-all bench conformance lint format docs wheel clean
+.PHONY: help setup jar jars demo test test-older test-all bench conformance faults lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ bench: setup ## Measure Spark's providers and this one in one run
 
 conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME")
 	$(BIN)/python tests/conformance/conformance.py $(ARGS)
+
+faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --times N")
+	PYTHONPATH=tests:provider $(BIN)/python -m faults.run $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers
 	$(BIN)/ruff format --check .
