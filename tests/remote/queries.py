@@ -3,7 +3,7 @@
 # ruff: noqa: N803 - names of arguments are those of Spark's StatefulProcessor
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 SCHEMA = "key string, value long, ts timestamp"
+Queries = Mapping[str, tuple[Callable[[DataFrame], DataFrame], str]]
 
 
 class _Totals(StatefulProcessor):
@@ -56,5 +57,5 @@ def transform(events: DataFrame) -> DataFrame:
     )
 
 
-QUERIES = {"aggregation": (aggregation, "update"), "join": (join, "append"), "transform": (transform, "update")}
+QUERIES: Queries = {"aggregation": (aggregation, "update"), "join": (join, "append"), "transform": (transform, "update")}
 """How each is built, and its output mode."""

@@ -1,0 +1,54 @@
+"""Runs queries side by side in one application: ``python job.py JOB.json``, see ``remote/job.py``.
+
+The job's configuration may have settings of its own: ``spark.test.rest``, numbers of batches after which nothing runs for
+some seconds. After its last batch a query waits for maintenance.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pyspark import cloudpickle
+
+from cluster import queries
+from cluster.leftovers import unneeded
+from remote import job as remote
+
+REST_SECONDS = 6.0
+MAINTENANCE_SECONDS = 20.0
+
+
+def main(job: dict[str, Any]) -> None:
+    """Run the job."""
+    # Executors have no module of the tests.
+    cloudpickle.register_pickle_by_value(queries)
+    spark = remote.session(job)
+    rest = [int(number) for number in str(job["conf"].get("spark.test.rest", "")).split()]
+    last = len(list(Path(job["input"]).glob("*.json"))) - 1
+    running = []
+    for name in job["queries"]:
+        checkpoint = Path(job["checkpoint"]) / name
+        after = partial(between_batches, rest=rest, last=last, checkpoint=checkpoint)
+        running.append(remote.start(spark, name, job, queries.QUERIES, after))
+    for query in running:
+        query.awaitTermination()
+    spark.stop()
+
+
+def between_batches(batch: int, *, rest: list[int], last: int, checkpoint: Path) -> None:
+    """Wait, where the job says so."""
+    if batch in rest:
+        threading.Event().wait(REST_SECONDS)
+    deadline = time.monotonic() + MAINTENANCE_SECONDS
+    while batch == last and unneeded(checkpoint) and time.monotonic() < deadline:
+        threading.Event().wait(0.1)
+
+
+if __name__ == "__main__":
+    main(json.loads(Path(sys.argv[1]).read_text()))
