@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cluster.environment import borrowed, build_wheel
+from cluster.jobs import counts
 from cluster.standalone import Cluster, standalone
-from remote.jobs import Job, Rows, write_input
+from remote.jobs import Job, write_input
 
-BATCHES = 8
+BATCHES = 7
 
 
 @pytest.fixture(scope="session")
@@ -24,11 +26,16 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
-    """What Spark's RocksDB provider gives in one process, undisturbed."""
+def expected(source: Path) -> dict[int, list[list[object]]]:
+    """What the aggregation must give."""
+    return counts(source)
+
+
+@pytest.fixture(scope="session")
+def joined(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Any]]:
+    """What the join gives with Spark's RocksDB provider in one process, undisturbed."""
     folder = tmp_path_factory.mktemp("expected")
-    queries = ["aggregation", "join"]
-    return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb", queries=queries).run()
+    return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb", queries=["join"]).run()["join"]
 
 
 @pytest.fixture(scope="session")
@@ -47,6 +54,14 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A cluster for tests that leave its workers alone."""
     with standalone(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Cluster]:
+    """A cluster for a test that harms its workers."""
+    (tmp_path / "cluster").mkdir()
+    with standalone(tmp_path / "cluster") as running:
         yield running
 
 

@@ -7,6 +7,7 @@ some seconds. After its last batch a query waits for maintenance.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ MAINTENANCE_SECONDS = 20.0
 
 def main(job: dict[str, Any]) -> None:
     """Run the job."""
+    os.environ["PYSPARK_PYTHON"] = job["conf"]["spark.pyspark.python"]  # as spark-submit does
     # Executors have no module of the tests.
     cloudpickle.register_pickle_by_value(queries)
     spark = remote.session(job)

@@ -25,7 +25,7 @@ def main(folder: Path) -> None:
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.local.dir", str(folder / "local")).config("spark.driver.memory", "1g")
     builder = builder.config("spark.sql.shuffle.partitions", "3").config(PREFIX + "maintenanceInterval", "200ms")
-    builder = builder.config(PREFIX + "minBatchesToRetain", "3")
+    builder = builder.config("spark.sql.streaming.minBatchesToRetain", "3")
     spark = keygroups.configure(builder, compactionFanout="2", overlayBytes="65536").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
 

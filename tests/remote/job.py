@@ -32,7 +32,7 @@ SETTINGS = {
     # With them, where a query stopped shows in the numbers of its batches.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     STATE + "maintenanceInterval": "1s",
-    STATE + "minBatchesToRetain": "2",
+    "spark.sql.streaming.minBatchesToRetain": "2",
 }
 
 

@@ -62,7 +62,10 @@ class Job:
     def start(self) -> subprocess.Popen[str]:
         """Start it. It prints a line for each batch; its log is ``<folder>/log``."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        local = {"spark.local.dir": str(self.folder / "local"), "spark.sql.warehouse.dir": str(self.folder / "warehouse")}
+        local = {
+            "spark.local.dir": str(self.folder / "local"),
+            "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
+        }
         given = {
             "input": str(self.source),
             "output": str(self.folder / "output"),

@@ -45,7 +45,9 @@ def join(events: DataFrame) -> DataFrame:
     """Pairs of large and small values of one key within five seconds; large ones without a partner too."""
     timed = events.withWatermark("ts", "10 seconds")
     large = timed.where("value >= 800").select("key", "value", "ts")
-    small = timed.where("value < 100").select(F.col("key").alias("k2"), F.col("value").alias("v2"), F.col("ts").alias("t2"))
+    small = timed.where("value < 100").select(
+        F.col("key").alias("k2"), F.col("value").alias("v2"), F.col("ts").alias("t2")
+    )
     near = "key = k2 AND t2 BETWEEN ts - INTERVAL 5 SECONDS AND ts + INTERVAL 5 SECONDS"
     return large.join(small, F.expr(near), "left").select("key", "value", "v2")
 
@@ -53,9 +55,16 @@ def join(events: DataFrame) -> DataFrame:
 def transform(events: DataFrame) -> DataFrame:
     """Count, and the sum of each batch's two largest values."""
     return events.groupBy("key").transformWithStateInPandas(
-        statefulProcessor=_Totals(), outputStructType="key string, n long, total long", outputMode="Update", timeMode="None"
+        statefulProcessor=_Totals(),
+        outputStructType="key string, n long, total long",
+        outputMode="Update",
+        timeMode="None",
     )
 
 
-QUERIES: Queries = {"aggregation": (aggregation, "update"), "join": (join, "append"), "transform": (transform, "update")}
+QUERIES: Queries = {
+    "aggregation": (aggregation, "update"),
+    "join": (join, "append"),
+    "transform": (transform, "update"),
+}
 """How each is built, and its output mode."""

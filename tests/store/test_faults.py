@@ -178,7 +178,7 @@ def test_checkpoint_ids_tell_attempts_apart(spark: SparkSession, tmp_path: Path)
 
 def test_retention_keeps_versions_loadable(spark: SparkSession, tmp_path: Path) -> None:
     """Old files go, every retained version stays, also after a restart that knows no manifest."""
-    conf = {"spark.sql.streaming.stateStore.minBatchesToRetain": "3", PREFIX + "compactionFanout": "2"}
+    conf = {"spark.sql.streaming.minBatchesToRetain": "3", PREFIX + "compactionFanout": "2"}
     driver, rows = filled(spark, tmp_path, 12, conf)
     driver.close()
     fresh = Driver(spark, tmp_path, conf)
