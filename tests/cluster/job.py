@@ -1,7 +1,7 @@
 """Runs queries side by side in one application: ``python job.py JOB.json``, see ``remote/job.py``.
 
-The job's configuration may have settings of its own: ``spark.test.rest``, numbers of batches after which nothing runs for
-some seconds. After its last batch a query waits for maintenance.
+``spark.test.rest`` in the job's configuration lists batches after which nothing runs for some seconds. After its last
+batch a query waits for maintenance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def main(job: dict[str, Any]) -> None:
     """Run the job."""
     os.environ["PYSPARK_PYTHON"] = job["conf"]["spark.pyspark.python"]  # as spark-submit does
     # Executors have no module of the tests.
-    cloudpickle.register_pickle_by_value(queries)
+    cloudpickle.register_pickle_by_value(queries)  # type: ignore[no-untyped-call]
     spark = remote.session(job)
     rest = [int(number) for number in str(job["conf"].get("spark.test.rest", "")).split()]
     last = len(list(Path(job["input"]).glob("*.json"))) - 1

@@ -85,7 +85,7 @@ def kill_executor(cluster: Cluster, rng: random.Random) -> None:
 
 
 def assert_nothing_left(job: Job, cluster: Cluster) -> None:
-    """No process of an application lives on, none of our local folders, and no file in a checkpoint that nothing needs."""
+    """No process of an application, none of our local folders, no file in a checkpoint that nothing needs."""
     left: list[object] = []
 
     def is_clean() -> bool:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -86,7 +87,7 @@ def standalone(folder: Path, workers: int = 2, cores: int = 1) -> Iterator[Clust
             cluster.workers.append(_start(folder, f"worker{number}", *place, *size, cluster.url))
         daemons += cluster.workers
         for number in range(workers):
-            wait_for(lambda n=number: _find(folder / f"worker{n}.log", "(Successfully registered) with master"))
+            wait_for(partial(_find, folder / f"worker{number}.log", "(Successfully registered) with master"))
         yield cluster
     finally:
         for daemon in reversed(daemons):

@@ -16,7 +16,7 @@ Answers = dict[int, list[list[object]]]
 def test_two_queries(
     shared: Cluster, python: Path, source: Path, expected: Answers, tmp_path: Path, rng: random.Random
 ) -> None:
-    """Side by side in one application, on the same executors: one store process beside each, in the wheel's environment."""
+    """Side by side in one application, on the same executors: a store process beside each, from the wheel."""
     job = cluster_job(shared, tmp_path, source, python, ["aggregation", "slow"])
     stores: dict[psutil.Process, str] = {}
     rows = run_while(job, set(range(4, 10)), rng, lambda: stores.update({s: s.cmdline()[0] for s in shared.stores()}))

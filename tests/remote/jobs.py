@@ -15,6 +15,7 @@ from typing import Any
 from remote.queries import QUERIES
 from support.spark import ROOT
 
+SCRIPT = Path(__file__).with_name("job.py")
 Rows = dict[str, dict[int, list[Any]]]
 """Of each query and batch."""
 
@@ -56,7 +57,7 @@ class Job:
     class_path: str = ""
     provider: str = "keygroups"
     queries: Sequence[str] = tuple(QUERIES)
-    script: Path = Path(__file__).with_name("job.py")
+    script: Path = SCRIPT
     command: Sequence[str] = (sys.executable,)
 
     def start(self) -> subprocess.Popen[str]:
