@@ -27,7 +27,8 @@ MAINTENANCE_SECONDS = 20.0
 
 def main(job: dict[str, Any]) -> None:
     """Run the job."""
-    os.environ["PYSPARK_PYTHON"] = job["conf"]["spark.pyspark.python"]  # as spark-submit does
+    if python := job["conf"].get("spark.pyspark.python"):
+        os.environ["PYSPARK_PYTHON"] = python  # as spark-submit does
     # Executors have no module of the tests.
     cloudpickle.register_pickle_by_value(queries)  # type: ignore[no-untyped-call]
     spark = remote.session(job)
