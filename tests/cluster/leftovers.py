@@ -12,9 +12,7 @@ NAME = re.compile(r"([vs])(\d{20})_([0-9a-f]{32})\.arrow")
 
 
 def unneeded(checkpoint: Path, retain: int = 2) -> list[Path]:
-    """State files of a query that no retained version needs.
-
-    A compacted segment that is newer than the latest version may be listed by the next one.
+    """State files of a query that are older than its retained versions, and that none of these needs.
 
     Args:
         checkpoint: of the query.
@@ -36,10 +34,10 @@ def _unneeded(folder: Path, retain: int) -> list[Path]:
     found = versions(folder)
     oldest = max(found) - retain + 1
     retained = [path for version, paths in found.items() if version >= oldest for path in paths]
-    newest = max(_parts(path)[2] for path in retained)
+    earliest = min(_parts(path)[2] for path in retained)
     needed = {name for path in retained for name in (path.name, *_listed(path))}
     files = [path for path in folder.iterdir() if path.is_file() and path.name not in needed]
-    return [path for path in files if not (path.name[0] == "s" and _parts(path)[2] > newest)]
+    return [path for path in files if int(_parts(path)[1]) < oldest and _parts(path)[2] < earliest]
 
 
 def _listed(path: Path) -> list[str]:
