@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 
 from cluster import queries
 from cluster.leftovers import unneeded
@@ -31,7 +32,7 @@ def main(job: dict[str, Any]) -> None:
         os.environ["PYSPARK_PYTHON"] = python  # as spark-submit does
     # Executors have no module of the tests.
     cloudpickle.register_pickle_by_value(queries)  # type: ignore[no-untyped-call]
-    spark = remote.session(job)
+    spark = session(job)
     rest = [int(number) for number in str(job["conf"].get("spark.test.rest", "")).split()]
     last = len(list(Path(job["input"]).glob("*.json"))) - 1
     running = []
@@ -42,6 +43,16 @@ def main(job: dict[str, Any]) -> None:
     for query in running:
         query.awaitTermination()
     spark.stop()
+
+
+def session(job: dict[str, Any]) -> SparkSession:
+    """Start the job's session; one without a master has all of the provider from spark-submit."""
+    if "spark.master" in job["conf"]:
+        return remote.session(job)
+    builder = SparkSession.Builder()
+    for name, value in (remote.SETTINGS | job["conf"]).items():
+        builder.config(name, value)
+    return builder.getOrCreate()
 
 
 def between_batches(batch: int, *, rest: list[int], last: int, checkpoint: Path) -> None:

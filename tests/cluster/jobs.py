@@ -55,11 +55,13 @@ def run_while(job: Job, batches: set[int], rng: random.Random, fault: Callable[[
     """Run a job; after its n-th answers, and a bit, something happens."""
     process = job.start()
     assert process.stdout is not None
-    for number, _ in enumerate(process.stdout):
-        if number in batches:
+    printed = []
+    for line in process.stdout:
+        printed.append(line)
+        if line.startswith("batch") and sum(said.startswith("batch") for said in printed) - 1 in batches:
             threading.Event().wait(rng.uniform(0, 0.6))
             fault()
-    assert process.wait() == 0, job.log()[-8000:]
+    assert process.wait() == 0, job.log()[-8000:] + "".join(printed)[-8000:]
     return job.rows()
 
 

@@ -33,8 +33,7 @@ def submitted(cluster: Cluster, folder: Path, source: Path, conf: Mapping[str, s
     given = {"spark.pyspark.driver.python": sys.executable} | dict(conf)
     pairs = [word for name, value in given.items() for word in ("--conf", f"{name}={value}")]
     words = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", cluster.url, *ours, *pairs, *map(str, more)]
-    settings = {"spark.master": cluster.url} | SETTINGS
-    return Job(folder, source, str(folder / "checkpoint"), settings, queries=["python"], script=SCRIPT, command=words)
+    return Job(folder, source, str(folder / "checkpoint"), SETTINGS, queries=["python"], script=SCRIPT, command=words)
 
 
 def assert_rows(job: Job, cluster: Cluster, expected: Answers) -> None:
@@ -88,9 +87,9 @@ def test_missing_package(shared: Cluster, wheel: Path, source: Path, tmp_path: P
     python = borrowed(tmp_path / "environment", None if package == "keygroups" else wheel, without=[package])
     job = submitted(shared, tmp_path, source, {"spark.pyspark.python": str(python)})
     process = job.start()
-    process.communicate()
+    printed, _ = process.communicate()  # spark-submit prints what the job's Python says, errors too
     assert process.returncode
-    (line, *_) = [line for line in job.log().splitlines() if "StreamingQueryException" in line]
+    (line, *_) = [line for line in printed.splitlines() if "StreamingQueryException" in line]
     start = f"the store process can't start with {python} on "
     fix = f"the Python package '{package}' is missing there: install it with '{python} -m pip install"
     assert start in line
