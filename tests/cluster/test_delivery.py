@@ -89,8 +89,8 @@ def test_missing_package(shared: Cluster, wheel: Path, source: Path, tmp_path: P
     process = job.start()
     printed, _ = process.communicate()  # spark-submit prints what the job's Python says, errors too
     assert process.returncode
-    (line, *_) = [line for line in printed.splitlines() if "StreamingQueryException" in line]
+    said = printed.partition("StreamingQueryException")[2]
     start = f"the store process can't start with {python} on "
     fix = f"the Python package '{package}' is missing there: install it with '{python} -m pip install"
-    assert start in line
-    assert f"{fix} spark-keygroups=={__version__}'" in line
+    assert start in said
+    assert f"{fix} spark-keygroups=={__version__}'" in said

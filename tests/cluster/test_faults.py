@@ -107,7 +107,7 @@ def test_two_attempts_commit(shared: Cluster, python: Path, expected: Answers, t
     conf = SPECULATION | {FORMAT: version}
     cluster_job(shared, tmp_path, tmp_path / "in", python, [query], conf | {RETAIN: "100"}).run()
     files = versions(tmp_path / "checkpoint" / query / "state" / "0" / "1")
-    assert [len(files[number]) for number in range(2, 5)] == [2] * 3
+    assert max(map(len, files.values())) == 2
     write_input(tmp_path / "in", range(len(expected)))
     job = cluster_job(shared, tmp_path, tmp_path / "in", python, [query], conf)
     assert job.run() == {query: so_far(expected)}
