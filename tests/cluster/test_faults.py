@@ -29,8 +29,8 @@ SPECULATION = {
 DYNAMIC = {
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-    "spark.dynamicAllocation.shuffleTracking.timeout": "1s",
-    "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
+    "spark.dynamicAllocation.executorIdleTimeout": "2s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
     "spark.dynamicAllocation.maxExecutors": "2",
 }
