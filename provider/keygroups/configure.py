@@ -27,6 +27,7 @@ EXTENSIONS: Final = "io.keygroups.spark.KeyGroupExtensions"
 """The class in the jar that opens transformWithState for the provider."""
 
 _JARS: Final = Path(__file__).with_name("jars")
+_NO_JAR: Final = "run `make jar`, or install the wheel (--py-files leaves it a zip: there, use `keygroups conf`)"
 _JAR_NAME: Final = re.compile(r"keygroups-spark(\d+)\.(\d+)_2\.13\.jar")
 
 
@@ -97,7 +98,7 @@ def jar_path(spark: str | None = None) -> Path:
     """
     built = jars()
     if not built:
-        raise VersionError("this copy of keygroups has no jar", path=_JARS, fix="run `make jar`, or install the wheel")
+        raise VersionError("this copy of keygroups has no jar", path=_JARS, fix=_NO_JAR)
     spark = spark or pyspark_version() or next(reversed(built))
     minor = ".".join(spark.split(".")[:2])
     if minor not in built:

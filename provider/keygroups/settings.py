@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from pathlib import Path
+from pkgutil import get_data
 from typing import Final, Literal
 
 import msgspec
@@ -104,7 +104,8 @@ _READERS: Final[dict[str, Callable[[str], int | str | None]]] = {
 
 DECLARATIONS: Final = {
     declared.name: declared
-    for declared in msgspec.json.decode(Path(__file__).with_name("settings.json").read_bytes(), type=list[Declaration])
+    # Not a path: --py-files leaves the package in a zip file.
+    for declared in msgspec.json.decode(get_data("keygroups", "settings.json") or b"", type=list[Declaration])
 }
 """The settings by name, in the order of ``settings.json``."""
 

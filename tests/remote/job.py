@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from keygroups.configure import configure
-from remote.queries import QUERIES, SCHEMA
+from remote.queries import QUERIES, SCHEMA, Queries
 from support.spark import PROVIDERS, prepare_environment
 
 STATE = "spark.sql.streaming.stateStore."
@@ -37,35 +39,47 @@ SETTINGS = {
 def main(job: dict[str, Any]) -> None:
     """Run the job."""
     prepare_environment()
+    spark = session(job)
+    for name in job["queries"]:
+        start(spark, name, job).awaitTermination()
+    spark.stop()
+
+
+def session(job: dict[str, Any]) -> SparkSession:
+    """Start the job's session."""
     builder = SparkSession.builder.master("local[2]").appName("keygroups-remote")
     conf = SETTINGS | {"spark.driver.extraClassPath": job["class_path"]} | job["conf"]
     for name, value in conf.items():
         builder.config(name, value)
     spark = configure(builder).config(STATE + "providerClass", PROVIDERS[job["provider"]]).getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
-    for name in job["queries"]:
-        run(spark, name, job)
-    spark.stop()
+    return spark
 
 
-def run(spark: SparkSession, name: str, job: dict[str, Any]) -> None:
-    """Run one query to the end of its input."""
-    build, mode = QUERIES[name]
+def start(
+    spark: SparkSession,
+    name: str,
+    job: dict[str, Any],
+    queries: Queries = QUERIES,
+    after: Callable[[int], None] = lambda _batch: None,
+) -> StreamingQuery:
+    """Start one query, which ends with its input; ``after`` is called when the rows of a batch are written."""
+    build, mode = queries[name]
     output = Path(job["output"]) / name
     output.mkdir(parents=True, exist_ok=True)
     events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(job["input"])
-    writer = build(events).writeStream.outputMode(mode).foreachBatch(partial(write, output))
-    query = writer.option("checkpointLocation", f"{job['checkpoint']}/{name}").trigger(availableNow=True).start()
-    query.awaitTermination()
+    writer = build(events).writeStream.outputMode(mode).foreachBatch(partial(write, output, after))
+    return writer.option("checkpointLocation", f"{job['checkpoint']}/{name}").trigger(availableNow=True).start()
 
 
-def write(output: Path, rows: DataFrame, batch: int) -> None:
+def write(output: Path, after: Callable[[int], None], rows: DataFrame, batch: int) -> None:
     """Keep the rows of a batch."""
     found = sorted(([*row] for row in rows.collect()), key=str)
     path = output / f"{batch}.json"
     path.with_suffix(".part").write_text(json.dumps(found))
     path.with_suffix(".part").rename(path)
     print(f"batch {batch}", flush=True)
+    after(batch)
 
 
 if __name__ == "__main__":

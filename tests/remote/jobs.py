@@ -15,6 +15,7 @@ from typing import Any
 from remote.queries import QUERIES
 from support.spark import ROOT
 
+SCRIPT = Path(__file__).with_name("job.py")
 Rows = dict[str, dict[int, list[Any]]]
 """Of each query and batch."""
 
@@ -45,6 +46,8 @@ class Job:
         checkpoint: any URL.
         conf: of Spark, for the checkpoint's file system.
         class_path: jars of that file system.
+        script: what runs it.
+        command: what runs the script.
     """
 
     folder: Path
@@ -54,6 +57,8 @@ class Job:
     class_path: str = ""
     provider: str = "keygroups"
     queries: Sequence[str] = tuple(QUERIES)
+    script: Path = SCRIPT
+    command: Sequence[str] = (sys.executable,)
 
     def start(self) -> subprocess.Popen[str]:
         """Start it. It prints a line for each batch; its log is ``<folder>/log``."""
@@ -74,7 +79,7 @@ class Job:
         path = self.folder / "job.json"
         path.write_text(json.dumps(given))
         env = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT / "provider")])}
-        command = [sys.executable, str(Path(__file__).with_name("job.py")), str(path)]
+        command = [*self.command, str(self.script), str(path)]
         with (self.folder / "log").open("a") as log:
             return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env)
 

@@ -3,7 +3,7 @@
 # ruff: noqa: N802, N803, ARG002 - names of methods and arguments are those of Spark's StatefulProcessor
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pandas as pd
 from pyspark.sql import DataFrame
@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 SCHEMA = "key string, value long, ts timestamp"
+Queries = Mapping[str, tuple[Callable[[DataFrame], DataFrame], str]]
 
 
 class _Totals(StatefulProcessor):
@@ -61,5 +62,9 @@ def transform(events: DataFrame) -> DataFrame:
     )
 
 
-QUERIES = {"aggregation": (aggregation, "update"), "join": (join, "append"), "transform": (transform, "update")}
+QUERIES: Queries = {
+    "aggregation": (aggregation, "update"),
+    "join": (join, "append"),
+    "transform": (transform, "update"),
+}
 """How each is built, and its output mode."""

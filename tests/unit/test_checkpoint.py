@@ -138,3 +138,9 @@ def test_retention_keeps_what_retained_versions_refer_to() -> None:
     assert retained_versions(names, oldest) == [name(8), name(9), name(10)]
     references = {name(8): frozenset({name(7), name(6, "segment")}), name(10): frozenset({name(9)})}
     assert deletable(names, oldest, references) == [*(name(v) for v in range(1, 7)), f".{name(2)}.ab.tmp"]
+
+
+def test_retention_keeps_a_segment_that_another_executor_is_about_to_list() -> None:
+    """It was written after the oldest retained version, so the versions there are can't know it."""
+    names = [name(9, digit="2"), name(10, digit="4"), name(5, "segment", "1"), name(5, "segment", "3")]
+    assert deletable(names, 9, {}) == [name(5, "segment", "1")]

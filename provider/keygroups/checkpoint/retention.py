@@ -21,16 +21,25 @@ def retained_versions(names: Iterable[str], oldest: int) -> list[str]:
 def deletable(names: Iterable[str], oldest: int, references: Mapping[str, frozenset[str]]) -> list[str]:
     """Names of the files in a store's folder that nothing needs.
 
-    A file of version ``oldest`` or later always stays: another attempt may just have written it, and not yet told.
+    A file of version ``oldest`` or later always stays: another attempt may just have written it, and not yet told. So
+    does a segment that was written after ``oldest``: another executor may list it in its next version.
 
     Args:
         names: all names in the folder.
         oldest: the oldest retained version.
         references: for every retained version file the names it refers to.
     """
+    names = list(names)
     needed = frozenset().union(*references.values())
+    ids = [p.id for p in map(parse_name, retained_versions(names, oldest)) if p is not None]
     old = (n for n in names if (v := _version(n)) is not None and v < oldest)
-    return [n for n in old if n not in needed]
+    earliest = min(ids, default="f" * 32)
+    return [n for n in old if n not in needed and not _is_later_segment(n, earliest)]
+
+
+def _is_later_segment(name: str, id_: str) -> bool:
+    parsed = parse_name(name)
+    return parsed is not None and parsed.kind == "segment" and parsed.id > id_
 
 
 def _version(name: str) -> int | None:

@@ -1,0 +1,1 @@
+"""The provider on a Spark standalone cluster."""

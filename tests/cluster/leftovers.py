@@ -1,0 +1,52 @@
+"""Checkpoint files that nothing needs, found with pyarrow alone and not with our own code."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+
+NAME = re.compile(r"([vs])(\d{20})_([0-9a-f]{32})\.arrow")
+
+
+def unneeded(checkpoint: Path, retain: int = 2) -> list[Path]:
+    """State files of a query that are older than its retained versions, and that none of these needs.
+
+    Args:
+        checkpoint: of the query.
+        retain: how many versions stay loadable.
+    """
+    folders = {path.parent for path in (checkpoint / "state").rglob("v*.arrow")}
+    return [path for folder in sorted(folders) for path in _unneeded(folder, retain)]
+
+
+def versions(folder: Path) -> dict[int, list[Path]]:
+    """The version files of a store's folder, by version; several where several attempts wrote one."""
+    found: dict[int, list[Path]] = {}
+    for path in sorted(folder.glob("v*.arrow")):
+        found.setdefault(int(_parts(path)[1]), []).append(path)
+    return found
+
+
+def _unneeded(folder: Path, retain: int) -> list[Path]:
+    found = versions(folder)
+    oldest = max(found) - retain + 1
+    retained = [path for version, paths in found.items() if version >= oldest for path in paths]
+    earliest = min(_parts(path)[2] for path in retained)
+    needed = {name for path in retained for name in (path.name, *_listed(path))}
+    files = [path for path in folder.iterdir() if path.is_file() and path.name not in needed]
+    return [path for path in files if int(_parts(path)[1]) < oldest and _parts(path)[2] < earliest]
+
+
+def _listed(path: Path) -> list[str]:
+    with pa.OSFile(str(path)) as source:
+        metadata = pa.ipc.open_file(source).schema.metadata
+    return [Path(segment["path"]).name for segment in json.loads(metadata[b"keygroups.manifest"])["segments"]]
+
+
+def _parts(path: Path) -> tuple[str, str, str]:
+    match = NAME.fullmatch(path.name)
+    assert match, f"no file of ours: {path}"
+    return match[1], match[2], match[3]
