@@ -82,6 +82,11 @@ class Catalog(msgspec.Struct, frozen=True):
         """Numbers of the families that exist."""
         return frozenset(family.id for family in self.families)
 
+    @property
+    def forms(self) -> frozenset[tuple[int, str, str, str, str, bool]]:
+        """Of each family its number, and all that says how the bytes of its rows are read."""
+        return frozenset((f.id, f.key_schema, f.value_schema, f.encoder, f.encoding, f.lists) for f in self.families)
+
 
 class FileRef(msgspec.Struct, frozen=True):
     """A file that a version needs.

@@ -268,7 +268,8 @@ class Store:
         with self._lock:
             return next(reversed(self._versions.values()), None)
 
-    def _run_of(self, ref: FileRef) -> Run | None:
+    def _run_of(self, ref: FileRef, catalog: Catalog) -> Run | None:
+        """The run of a file, whose rows were checked against families of the same form."""
         with self._lock:
-            runs = (run for version in self._versions.values() for run in version.plan)
-            return next((run for run in runs if run.files == (ref,)), None)
+            versions = [version for version in self._versions.values() if version.catalog.forms >= catalog.forms]
+            return next((run for version in versions for run in version.plan if run.files == (ref,)), None)
