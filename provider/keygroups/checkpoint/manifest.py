@@ -128,6 +128,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         parent: the version file this one was built on; empty for the first.
         segments: the files below this one, newest first.
         written_by: name and version of the program.
+        id: as in the file's name; empty where it was not written.
     """
 
     format: int = FORMAT
@@ -142,6 +143,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     parent: str = ""
     segments: tuple[FileRef, ...] = ()
     written_by: str = ""
+    id: str = ""
 
     def metadata(self) -> dict[bytes, bytes]:
         """Arrow schema metadata that carries this manifest.

@@ -57,7 +57,7 @@ def parse_name(name: str) -> FileName | None:
 
 
 def is_path(path: str) -> bool:
-    """Whether this is ``<partition>[/<store>]/<name>``: it can't lead out of the operator's folder, or to another scheme."""
+    """Whether this is ``<partition>[/<store>]/<name>``, which can't lead out of the operator's folder."""
     store, _, name = path.rpartition("/")
     return _STORE.fullmatch(store) is not None and not store.endswith(("/.", "/..")) and parse_name(name) is not None
 

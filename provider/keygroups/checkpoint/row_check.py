@@ -1,8 +1,8 @@
 """Checks rows that come from a checkpoint, before Spark reads them without bounds.
 
-A UnsafeRow is read by raw offsets: one that is too short, or with a text that lies outside of it, makes Spark read whatever is
-beside it in memory. The columns of the row are checked as Spark's ``UnsafeRowUtils`` does; what lies inside of arrays, maps and
-structs is not.
+An UnsafeRow is read by raw offsets: one that is too short, or with a text that lies outside of it, makes Spark read
+whatever is beside it in memory. The columns of the row are checked as Spark's ``UnsafeRowUtils`` does; what lies inside of
+arrays, maps and structs is not.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ Numbers = npt.NDArray[np.int64]
 
 _FEW = 32
 """Lists below which going on one by one is faster than all at once."""
+_NO_SIZE = ~(2**31 - 8) & (2**64 - 1)
+"""Bits that the length of a row in a list has not: a multiple of 8 below 2 GiB."""
+_OUTSIDE = "a list with a value that lies outside of it"
 
 
 class RowCheck:
@@ -87,19 +90,28 @@ def _check_rows(words: Words, starts: Numbers, ends: Numbers, shape: RowShape) -
 
 def _elements(words: Words, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
     """The rows in lists: each has its length in bytes before it. Raises ValueError."""
-    found: list[tuple[Numbers, Numbers]] = []
+    begins: list[Numbers] = []
+    behind: list[Numbers] = []
+    starts, ends = _unfinished(starts, ends)
     while len(starts) > _FEW:
-        more = starts < ends
-        starts, ends = starts[more], ends[more]
         sizes = words[starts]
-        if (sizes > ((ends - starts - 1) << 3).view(np.uint64)).any() or (sizes & 7).any():
-            raise ValueError("a list with a value that lies outside of it")
-        begin = starts + 1
-        starts = begin + (sizes >> 3).view(np.int64)
-        found.append((begin, starts))
+        begins.append(starts + 1)
+        starts = begins[-1] + (sizes >> 3).view(np.int64)
+        if int(np.bitwise_or.reduce(sizes)) & _NO_SIZE or (starts > ends).any():
+            raise ValueError(_OUTSIDE)
+        behind.append(starts)
+        starts, ends = _unfinished(starts, ends)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        found.append(_elements_of(memoryview(words)[start:end], start))
-    return np.concatenate([f[0] for f in found] or [starts]), np.concatenate([f[1] for f in found] or [ends])
+        one, other = _elements_of(memoryview(words[start:end].data), start)
+        begins.append(one)
+        behind.append(other)
+    return np.concatenate([starts[:0], *begins]), np.concatenate([starts[:0], *behind])
+
+
+def _unfinished(at: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+    """The lists that go on, and where they end."""
+    more = np.flatnonzero(at < ends)
+    return (at, ends) if len(more) == len(at) else (at[more], ends[more])
 
 
 def _elements_of(words: memoryview, start: int) -> tuple[Numbers, Numbers]:
@@ -107,8 +119,8 @@ def _elements_of(words: memoryview, start: int) -> tuple[Numbers, Numbers]:
     at, begins, ends = 0, [], []
     while at < len(words):
         size = words[at]
-        if size & 7 or size >> 3 > len(words) - at - 1:
-            raise ValueError("a list with a value that lies outside of it")
+        if size & _NO_SIZE or size >> 3 > len(words) - at - 1:
+            raise ValueError(_OUTSIDE)
         begins.append(start + at + 1)
         at += 1 + (size >> 3)
         ends.append(start + at)

@@ -10,11 +10,10 @@ import msgspec
 
 from keygroups.checkpoint.manifest import Family
 
-_FIXED = re.compile(
-    r"boolean|byte|short|integer|long|float|double|date|timestamp|timestamp_ntz|void|time(\(\d+\))?"
-    r"|interval (day|hour|minute|second|year|month)( to \w+)?|decimal(\((\d|1[0-8]),-?\d+\))?"
+_VARIABLE = re.compile(
+    r"(string|char|varchar|geometry|geography).*|binary|variant|interval|decimal\((19|[23]\d),-?\d+\)"
 )
-_VARIABLE = re.compile(r"string.*|binary|variant|interval|char.*|varchar.*|decimal\((19|2\d|3\d),-?\d+\)")
+"""Types of columns whose word is an offset and a size; ``interval`` alone is Spark's calendar interval."""
 _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4}
 
 
@@ -77,11 +76,10 @@ def _encoded(columns: list[Any], ordinals: object) -> int:
 
 
 def _is_variable(kind: object) -> bool:
-    """Whether a column's word points to its value. Of a type that is unknown here only the word is checked: that it is there."""
+    """Whether a column's word points to its value."""
     if isinstance(kind, dict):
         return _is_variable(kind.get("sqlType")) if kind.get("type") == "udt" else True
-    text = str(kind)
-    return _VARIABLE.fullmatch(text) is not None and _FIXED.fullmatch(text) is None
+    return _VARIABLE.fullmatch(str(kind)) is not None
 
 
 def _columns(schema: str) -> list[Any]:

@@ -57,7 +57,9 @@ def restore_segment(
         with closing(_read_ahead(read_batches(file, schema), name)) as batches:
             segment = write_segment(folder, schema, _checked(batches, digest, name, check))
     if rows not in (None, segment.rows):
-        raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=f"{rows} rows", found=segment.rows)
+        raise CheckpointError(
+            "a file of the checkpoint is damaged", path=name, expected=f"{rows} rows", found=segment.rows
+        )
     if (found := digest.hexdigest()) != expected:
         raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=expected, found=found)
     return segment

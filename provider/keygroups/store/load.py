@@ -44,7 +44,11 @@ class Loader:
     """
 
     def __init__(
-        self, spec: StoreSpec, max_parallelism: int, backend: Backend, in_memory: Callable[[FileRef, Catalog], Run | None]
+        self,
+        spec: StoreSpec,
+        max_parallelism: int,
+        backend: Backend,
+        in_memory: Callable[[FileRef, Catalog], Run | None],
     ) -> None:
         self._spec = spec
         self._max_parallelism = max_parallelism
@@ -179,13 +183,13 @@ class Loader:
 
     def _check_fit(self, path: str, manifest: Manifest) -> None:
         name = parse_name(path.rpartition("/")[2])
-        expected = (self._spec.store, *(name or ("", 0))[:2])
-        if expected != (found := (manifest.store, manifest.kind, manifest.version)):
+        found = FileName(manifest.kind, manifest.version, manifest.id or (name.id if name else ""))
+        if (self._spec.store, name) != (manifest.store, found):
             raise CheckpointError(
                 "a file is another than its name says",
                 path=self._full(path),
-                expected="store {}, {} {}".format(*expected),
-                found="store {}, {} {}".format(*found),
+                expected=f"{self._spec.store}/{name}",
+                found=f"{manifest.store}/{found}",
                 fix="restore the folder from a backup",
             )
         if self._max_parallelism not in (0, manifest.max_parallelism):

@@ -236,6 +236,7 @@ class Store:
             parent=str(base.file.name) if version_file and base.file else "",
             segments=durable_files(base.plan) if version_file else (),
             written_by=f"keygroups {__version__}",
+            id=name.id,
         )
         path = self._folder / str(name)
         write_checkpoint_form(path, rows, manifest.metadata(), self._settings.compression)
