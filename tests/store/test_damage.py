@@ -52,7 +52,7 @@ class Checkpoint:
 
 def make(spark: SparkSession, folder: Path, partition_rows: str = "") -> tuple[Driver, Rows]:
     """Version 8: a compacted segment of the first versions, a version file over it, and the latest."""
-    conf = {PREFIX + "compactionFanout": "4", PREFIX + "blockBytes": "4096"}
+    conf = {PREFIX + "compactionFanout": "4", PREFIX + "blockBytes": "16384"}
     driver, rows = filled(spark, folder, VERSION - 2, conf)
     driver.maintain()
     for version in (VERSION - 2, VERSION - 1):

@@ -1,8 +1,8 @@
 """Checks rows that come from a checkpoint, before Spark reads them without bounds.
 
 An UnsafeRow is read by raw offsets: one that is too short, or with a text that lies outside of it, makes Spark read
-whatever is beside it in memory. The columns of the row are checked as Spark's ``UnsafeRowUtils`` does; what lies inside of
-arrays, maps and structs is not.
+whatever is beside it in memory. The columns of a row are checked as Spark's ``UnsafeRowUtils`` does; what lies inside
+of arrays, maps and structs is not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a record batch may ask for, looked at before Arrow takes memory for it.
 
-Before each compressed buffer stand 8 bytes that say how long it gets, and Arrow allocates that much at once: a file of 100
-bytes could ask for exabytes. The numbers are read from the metadata as Arrow's ``Message.fbs`` lays it out.
+Before each compressed buffer stand 8 bytes that say how long it gets, and Arrow allocates that much at once: a file of
+100 bytes could ask for exabytes. The numbers are read from the metadata as Arrow's ``Message.fbs`` lays it out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def check_batch(batch: Table, body: memoryview, schema: pa.Schema) -> None:
         schema: of a segment; its columns are flat.
 
     Raises:
-        ValueError: it asks for more than its rows need, for more than a batch may hold, or for bytes outside of ``body``.
+        ValueError: it asks for more than its rows need or a batch may hold, or for bytes outside of ``body``.
     """
     rows = batch.number(0, I64)
     for length, nulls in _counted(batch.pairs(1), len(schema), "columns"):

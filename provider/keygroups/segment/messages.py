@@ -1,7 +1,7 @@
 """The messages of an Arrow IPC file, read one after another from untrusted bytes.
 
-A file is a magic number, the schema's message, those of the batches, an end marker and a footer that repeats where they are.
-It is read from front to back, by read(2): a footer could point anywhere, and a mapped file may be cut while it is read.
+A file is a magic number, the schema's message, those of the batches, an end marker and a footer that repeats where they
+are. It is read from front to back, by read(2): a footer could point anywhere, and a mapped file may be cut meanwhile.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read_schema(source: pa.NativeFile) -> pa.Schema:
 
 
 def read_batches(source: pa.NativeFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches that follow the schema, checked by Arrow and not larger than they may be. Raises as ``read_schema``."""
+    """The batches that follow the schema, whole and not larger than they may be. Raises as ``read_schema``."""
     while (message := _next(source)) is not None:
         metadata = _metadata(message)
         header = Table(metadata).table(2)

@@ -56,12 +56,15 @@ def restore_segment(
             check_schema(schema)
         with closing(_read_ahead(read_batches(file, schema), name)) as batches:
             segment = write_segment(folder, schema, _checked(batches, digest, name, check))
-    if rows not in (None, segment.rows):
+    found = digest.hexdigest()
+    if (expected, segment.rows if rows is None else rows) != (found, segment.rows):
         raise CheckpointError(
-            "a file of the checkpoint is damaged", path=name, expected=f"{rows} rows", found=segment.rows
+            "a file of the checkpoint is damaged",
+            path=name,
+            expected=f"{expected} of {'any' if rows is None else rows} rows",
+            found=f"{found} of {segment.rows} rows",
+            fix="restore the file, or restart from a savepoint",
         )
-    if (found := digest.hexdigest()) != expected:
-        raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=expected, found=found)
     return segment
 
 
@@ -81,7 +84,7 @@ _FLAGS = {"family": "families", "appended": "appended", "written": "written"}
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    return pa.types.is_binary(kind) or (pa.types.is_fixed_size_binary(kind) and kind.byte_width > 0)
+    return bool(pa.types.is_binary(kind) or (pa.types.is_fixed_size_binary(kind) and kind.byte_width > 0))
 
 
 def _checked(
@@ -115,7 +118,7 @@ def _block(batch: pa.RecordBatch) -> Block:
 
 def _ascends(block: Block) -> bool:
     low, high = block.locator[:-1], block.locator[1:]
-    if (low < high).all():
+    if bool((low < high).all()):
         return True
     keys = pc.less(block.key.slice(0, len(low)), block.key.slice(1))
     return bool(((low < high) | ((low == high) & mask(keys))).all())
@@ -144,4 +147,9 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, KeyError, EOFError, OSError, ValueError) as error:
-        raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)[:500]) from error
+        raise CheckpointError(
+            "a file of the checkpoint can't be read",
+            path=name,
+            found=str(error)[:500],
+            fix="restore the file, or restart from a savepoint",
+        ) from error

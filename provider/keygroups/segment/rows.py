@@ -26,7 +26,7 @@ class SortedRows:
 
     @staticmethod
     def of(blocks: Sequence[Block]) -> SortedRows:
-        """Sorted blocks, with columns of the types that all of them fit; empty ones, which no file shows, are left out."""
+        """Sorted blocks, without empty ones, which no file shows; with columns of the types that all of them fit."""
         schema = schema_of(blocks)
         return SortedRows(schema, [conform(block, schema) for block in blocks if len(block)])
 
