@@ -83,6 +83,17 @@ object Block {
     val size = end - start
     if (size > Int.MaxValue) throw Failures.damaged(path, s"a block of $size bytes")
     val mapping = channel.map(FileChannel.MapMode.READ_ONLY, start, size)
+    var done = false
+    try {
+      val block = over(mapping, start, channel, layout, partitions, path)
+      done = true
+      block
+    } finally if (!done) OffHeap.free(mapping)
+  }
+
+  private def over(mapping: ByteBuffer, start: Long, channel: FileChannel, layout: BlockLayout, partitions: Int,
+      path: String): Block = {
+    val size = mapping.capacity().toLong
     val base = OffHeap.address(mapping)
     val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
       layout.keyBytes, path)
