@@ -51,9 +51,7 @@ def _write(folder: Path) -> list[Segment]:
     return segments
 
 
-def _part(
-    folder: Path, classes: Path, seed: int, first: int, count: int
-) -> tuple[Counter[str], list[str], int]:
+def _part(folder: Path, classes: Path, seed: int, first: int, count: int) -> tuple[Counter[str], list[str], int]:
     """Go on from input ``first`` until the end, or until the JVM dies; where to go on from then."""
     path = ":".join([f"{Path(pyspark.__file__).parent}/jars/*", str(_jar()), str(classes)])
     opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]

@@ -7,7 +7,20 @@ import random
 from typing import Any
 
 NUMBERS = (0, 1, -1, 7, 8, 255, 65_535, 65_536, 2**31 - 1, -(2**31), 2**31, 2**32 - 1, 2**62, 2**63 - 1, -(2**63))
-PATHS = ("", "/", "..", "../x", "0/../1", "0\\..\\x", "s3a://b/k", "file:///etc/passwd", "0//x", "0/a\0b", "0/\n", "x" * 5000)
+PATHS = (
+    "",
+    "/",
+    "..",
+    "../x",
+    "0/../1",
+    "0\\..\\x",
+    "s3a://b/k",
+    "file:///etc/passwd",
+    "0//x",
+    "0/a\0b",
+    "0/\n",
+    "x" * 5000,
+)
 VALUES: tuple[Any, ...] = (*NUMBERS, 2**63, 10**30, 0.5, None, True, [], {}, "\ud7ff", *PATHS)
 DEEP = "[" * 100_000
 
@@ -15,7 +28,9 @@ DEEP = "[" * 100_000
 def mutated(data: bytes, rng: random.Random) -> bytes:
     """The bytes after one to four mutations."""
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        data = rng.choice((_flip, _flip, _number, _number, _number, _cut, _insert, _repeat, _swap))(bytearray(data), rng)
+        data = rng.choice((_flip, _flip, _number, _number, _number, _cut, _insert, _repeat, _swap))(
+            bytearray(data), rng
+        )
     return data
 
 

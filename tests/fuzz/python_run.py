@@ -61,9 +61,7 @@ def _part(name: str, seed: int, first: int, count: int) -> tuple[Counter[str], l
     return outcomes, findings, count
 
 
-def _work(
-    name: str, seed: int, first: int, count: int, progress: SynchronizedArray[int], results: Connection
-) -> None:
+def _work(name: str, seed: int, first: int, count: int, progress: SynchronizedArray[int], results: Connection) -> None:
     faulthandler.enable()
     logging.disable()
     parent = MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None
@@ -88,4 +86,5 @@ def _work(
 def _short(error: BaseException) -> str:
     """The error and where it came from, in one line."""
     frames = traceback.extract_tb(error.__traceback__)[-3:]
-    return f"{type(error).__name__}: {str(error)[:300]} at {' > '.join(f'{Path(f.filename).name}:{f.lineno}' for f in frames)}"
+    way = " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return f"{type(error).__name__}: {str(error)[:300]} at {way}"

@@ -130,7 +130,9 @@ def _rearranged(batch: pa.RecordBatch, rng: random.Random) -> pa.RecordBatch:
     at, other = rng.randrange(len(columns)), rng.randrange(len(columns))
     what = rng.randrange(5)
     if what == 0:
-        columns[at] = pa.array([None] * len(batch), rng.choice((pa.null(), pa.string(), pa.large_binary(), pa.list_(pa.int8()))))
+        columns[at] = pa.array(
+            [None] * len(batch), rng.choice((pa.null(), pa.string(), pa.large_binary(), pa.list_(pa.int8())))
+        )
     elif what == 1:
         names[at], names[other] = names[other], names[at]
     elif what == 2:
@@ -138,7 +140,9 @@ def _rearranged(batch: pa.RecordBatch, rng: random.Random) -> pa.RecordBatch:
     elif what == 3:
         del columns[at], names[at]
     else:
-        columns[at] = columns[at].dictionary_encode() if rng.random() < 0.5 else pa.StructArray.from_arrays([columns[at]], ["x"])
+        columns[at] = (
+            columns[at].dictionary_encode() if rng.random() < 0.5 else pa.StructArray.from_arrays([columns[at]], ["x"])
+        )
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
@@ -148,7 +152,9 @@ def assert_readable(segment: Segment) -> None:
         rows = layout.rows
         spans = [(layout.locator, 8 * rows), (layout.hash, 4 * rows), (layout.key_data, layout.key_bytes)]
         spans += [(layout.value_data, layout.value_bytes)] if layout.value_bytes else []
-        assert all(0 <= at <= at + size <= segment.nbytes for at, size in spans), f"a layout outside of the file: {layout}"
+        assert all(0 <= at <= at + size <= segment.nbytes for at, size in spans), (
+            f"a layout outside of the file: {layout}"
+        )
         assert bool((block.locator[1:] >= block.locator[:-1]).all())
         block.key.validate(full=True)
         block.value.validate(full=True)
@@ -173,7 +179,9 @@ def with_manifest(data: bytes, text: bytes) -> bytes:
     reader = ipc.open_file(pa.BufferReader(data))
     metadata = {KEY: text, CHECKSUM: xxhash.xxh3_128(text).hexdigest().encode()}
     sink = pa.BufferOutputStream()
-    with ipc.new_file(sink, reader.schema.with_metadata(metadata), options=ipc.IpcWriteOptions(compression="zstd")) as writer:
+    with ipc.new_file(
+        sink, reader.schema.with_metadata(metadata), options=ipc.IpcWriteOptions(compression="zstd")
+    ) as writer:
         for number in range(reader.num_record_batches):
             writer.write_batch(reader.get_batch(number))
     return bytes(sink.getvalue())
@@ -194,7 +202,6 @@ def _load(files: dict[str, bytes], folder: Path) -> None:
             try:
                 version = loader.load(VersionKey(4), listing, fetched)
             except Wanted as wanted:
-                assert wanted.files, "a listing is wanted again"
                 missing |= _bring(wanted, files, fetched)
                 continue
             for run in version.plan:

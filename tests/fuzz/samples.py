@@ -54,9 +54,13 @@ def listed(*rows: bytes) -> bytes:
 CATALOG = Catalog(
     (
         Family(0, "default", schema("long"), schema("long", "long"), encoder("NoPrefixKey"), keys=5),
-        Family(1, "texts", schema("string", "long"), schema("string"), encoder("PrefixKeyScan", numColsPrefixKey=1), keys=5),
+        Family(
+            1, "texts", schema("string", "long"), schema("string"), encoder("PrefixKeyScan", numColsPrefixKey=1), keys=5
+        ),
         Family(2, "lists", schema("long"), schema("string"), encoder("NoPrefixKey"), lists=True, keys=5),
-        Family(3, "range", schema("long", "string"), schema("long"), encoder("RangeKeyScan", orderingOrdinals=[0]), keys=5),
+        Family(
+            3, "range", schema("long", "string"), schema("long"), encoder("RangeKeyScan", orderingOrdinals=[0]), keys=5
+        ),
         Family(4, "timed", schema("string", "long"), schema("long"), encoder("TimestampAsPostfixKey"), keys=5),
     ),
     5,
@@ -105,12 +109,18 @@ class Sample:
 
 
 def checkpoint_file(
-    folder: Path, rows: SortedRows, name: FileName, parent: str = "", segments: tuple[FileRef, ...] = (), codec: str = "zstd"
+    folder: Path,
+    rows: SortedRows,
+    name: FileName,
+    parent: str = "",
+    segments: tuple[FileRef, ...] = (),
+    codec: str = "zstd",
 ) -> Sample:
     """A file of store 0."""
     manifest = Manifest(
-        kind=name.kind, store="0", version=name.version, rows=len(rows), checksum=rows.checksum(), max_parallelism=28800,
-        partitions=1, catalog=CATALOG, parent=parent, segments=segments, written_by="fuzz", id=name.id,
+        kind=name.kind, store="0", version=name.version, rows=len(rows), checksum=rows.checksum(),
+        max_parallelism=28800, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
+        written_by="fuzz", id=name.id,
     )  # fmt: skip
     path = folder / str(name)
     write_checkpoint_form(path, rows, manifest.metadata(), codec)
