@@ -37,7 +37,8 @@ def main() -> int:
         outcomes, findings = fuzz(target, args.seed, count)
         seconds = time.monotonic() - start
         print(f"{target:9} seed {args.seed}, {count:,} inputs in {seconds:.0f} s: {dict(outcomes)}", flush=True)
-        print(*(f"  FINDING {finding}" for finding in findings[:20]), sep="\n", end="", flush=True)
+        for finding in findings[:20]:
+            print(f"  FINDING {finding}", flush=True)
         found += findings
     print(f"{len(found)} findings")
     return 1 if found else 0

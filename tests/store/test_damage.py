@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.ipc as ipc
 import pytest
+import xxhash
 from pyspark.sql import SparkSession
 
+from keygroups.segment.block import Block
+from keygroups.segment.rows import SortedRows
 from store.driver import PREFIX, Driver, Rows, server_processes
-from store.test_faults import FAILURE, chain, files, filled
+from store.test_faults import FAILURE, chain, fails, files, filled
 from support.arrow_regions import regions
 
 VERSION = 8
@@ -143,3 +150,45 @@ def test_damage_gives_the_right_rows_or_names_the_file(
 @pytest.mark.parametrize("kind", KINDS)
 def test_much_damage(spark: SparkSession, checkpoint: Checkpoint, kind: str, seed: int, tmp_path: Path) -> None:
     run(spark, checkpoint, kind, seed=seed, flips=8, cuts=20, scratch=tmp_path / "copy")
+
+
+def forged(path: Path, schema: str | None = None, value: bytes | None = None) -> None:
+    """Write a version file anew with checksums that fit: another schema of values, or another first value."""
+    reader = ipc.open_file(pa.BufferReader(path.read_bytes()))
+    table = reader.read_all()
+    manifest = json.loads(reader.schema.metadata[b"keygroups.manifest"])
+    batch = table.combine_chunks().to_batches()[0]
+    if value is not None:
+        values = pa.array([value, *batch.column("value").to_pylist()[1:]], pa.binary())
+        at = batch.schema.get_field_index("value")
+        batch = batch.set_column(at, pa.field("value", pa.binary()), values)
+        rows = SortedRows.of([Block.of(batch)])
+        batch, manifest["checksum"] = rows.blocks[0].record_batch(rows.schema), rows.checksum()
+    if schema is not None:
+        manifest["catalog"]["families"][0]["value_schema"] = schema
+    text = json.dumps(manifest).encode()
+    checksum = xxhash.xxh3_128(text).hexdigest().encode()
+    metadata = {b"keygroups.manifest": text, b"keygroups.manifest.checksum": checksum}
+    with ipc.new_file(str(path), batch.schema.with_metadata(metadata)) as writer:
+        writer.write_batch(batch.replace_schema_metadata(metadata))
+
+
+def test_a_row_that_points_outside_of_itself_is_refused(
+    spark: SparkSession, checkpoint: Checkpoint, tmp_path: Path
+) -> None:
+    """Spark would read a text of 2 GiB from wherever the row lies in the heap."""
+    path = checkpoint.copy("latest", tmp_path / "copy")
+    forged(path, value=struct.pack("<QQ", 0, 16 << 32 | 2**31 - 1))
+    assert outcome(spark, tmp_path / "copy", path.name, checkpoint.rows) == "refused"
+
+
+def test_a_catalog_of_another_form_is_refused(spark: SparkSession, checkpoint: Checkpoint, tmp_path: Path) -> None:
+    """Rows were checked by the catalog's schema: read by another they might point outside of themselves."""
+    path = checkpoint.copy("latest", tmp_path / "copy")
+    number = {"name": "value", "type": "long", "nullable": True, "metadata": {}}
+    forged(path, schema=json.dumps({"type": "struct", "fields": [number]}))
+    with fails("column family 'default' of another form", "string", "long"):
+        Driver(spark, tmp_path / "copy").open(VERSION, "")
+    text = number | {"type": "string", "name": "renamed", "nullable": False}
+    forged(path, schema=json.dumps({"type": "struct", "fields": [text]}))
+    assert outcome(spark, tmp_path / "copy", path.name, checkpoint.rows) == "right"
