@@ -6,32 +6,29 @@ import struct
 from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 import pytest
 
 from fuzz.readers import Forged
-from fuzz.samples import CATALOG, Sample, block, checkpoint_file, column, contents, encoder, listed, named, row, schema
-from keygroups.checkpoint.manifest import Catalog, Family, read_manifest
-from keygroups.checkpoint.row_check import RowCheck
+from fuzz.samples import Sample, block, checkpoint_file, contents, named
+from keygroups.checkpoint.manifest import read_manifest
 from keygroups.errors import CheckpointError
 from keygroups.segment.block import Block
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_checkpoint_form
-from keygroups.segment.restore import BlockCheck, restore_segment
+from keygroups.segment.restore import restore_segment
 from keygroups.segment.rows import SortedRows
 from support.arrow_regions import regions
 
 NAME = "0/the-file"
 
 
-def restored(folder: Path, data: bytes, check: BlockCheck | None = None) -> Segment:
+def restored(folder: Path, data: bytes) -> Segment:
     """The file as a local segment, under a checksum that fits."""
     path = folder / "file"
     path.write_bytes(data)
-    return restore_segment(folder, path, NAME, Forged(), check=check)
+    return restore_segment(folder, path, NAME, Forged())
 
 
 def written(batches: Sequence[pa.RecordBatch], codec: str | None = "zstd") -> bytes:
@@ -164,58 +161,3 @@ def dead(folder: Path) -> Block:
     header = struct.pack("<QiiIi", 1, 1, 1, 0, 2 | 4)
     (folder / "chunk").write_bytes(header + b"k")
     return read_chunk(Chunk(1, str(folder / "chunk"), 1, 1, 0))
-
-
-LONG, TEXT = schema("long"), schema("string")
-
-
-@pytest.mark.parametrize(
-    ("family", "key", "value"),
-    [
-        (Family(0, "f", LONG, LONG, encoder("NoPrefixKey")), row(1)[:8], row(1)),
-        (Family(0, "f", LONG, LONG, encoder("NoPrefixKey")), row(1) + b"1", row(1)),
-        (Family(0, "f", LONG, LONG, encoder("NoPrefixKey")), row(1), b""),
-        (Family(0, "f", TEXT, LONG, encoder("NoPrefixKey")), row(2**40), row(1)),
-        (Family(0, "f", LONG, TEXT, encoder("NoPrefixKey")), row(1), row(16 << 32 | 9) + bytes(8)),
-        (Family(0, "f", LONG, TEXT, encoder("NoPrefixKey")), row(1), row(8 << 32 | 1) + bytes(8)),
-        (Family(0, "f", LONG, TEXT, encoder("NoPrefixKey")), row(1), row(0xFFFFFFFF << 32 | 0xFFFFFFFF)),
-        (Family(0, "f", LONG, TEXT, encoder("NoPrefixKey"), lists=True), row(1), row("x")),
-        (Family(0, "f", LONG, TEXT, encoder("NoPrefixKey"), lists=True), row(1), listed(row("x"))[:-8]),
-        (Family(0, "f", LONG, TEXT, encoder("NoPrefixKey"), lists=True), row(1), listed(row("x"), row(1))),
-        (Family(0, "f", LONG, LONG, encoder("NoPrefixKey"), lists=True), row(1), struct.pack("<q", -8) + row(1)),
-        (Family(0, "f", LONG, LONG, encoder("RangeKeyScan", orderingOrdinals=[0])), row(1), row(1)),
-        (Family(0, "f", LONG, LONG, encoder("RangeKeyScan", orderingOrdinals=[1])), bytes(16) + row(1), row(1)),
-        (Family(0, "f", LONG, LONG, encoder("TimestampAsPrefixKey")), row(1), row(1)),
-        (Family(0, "f", schema("string", "long"), LONG, encoder("TimestampAsPostfixKey")), row(1), row(1)),
-        (Family(0, "f", "{}", LONG, encoder("NoPrefixKey")), row(1), row(1)),
-        (Family(0, "f", LONG, "[" * 10_000, encoder("NoPrefixKey")), row(1), row(1)),
-        (Family(0, "f", LONG, schema("decimal(38,2)"), encoder("NoPrefixKey")), row(1), row(2**40)),
-        (Family(1, "f", LONG, LONG, encoder("NoPrefixKey")), row(1), row(1)),
-    ],
-)
-@pytest.mark.parametrize("count", [1, 40])
-def test_rows_that_point_outside_of_themselves_are_refused(
-    family: Family, key: bytes, value: bytes, count: int
-) -> None:
-    """Spark would read what lies beside them in memory."""
-    n = np.arange(count, dtype=np.uint64)
-    rows = Block(n, n.astype(np.int32), column([key] * count), column([value] * count), family.id)
-    if family.id == 0:
-        with pytest.raises(ValueError, match=r"row|list|ordering|JSON|schema"):
-            RowCheck(Catalog((family,), 1))(rows)
-    else:
-        with pytest.raises(ValueError, match="column family 1 of 1"):
-            RowCheck(Catalog((), 1))(rows)
-
-
-def test_good_rows_pass() -> None:
-    """Of each family, with tombstones, and with nulls whose word is anything."""
-    for rows in contents():
-        for part in rows.blocks:
-            RowCheck(CATALOG)(part)
-    null = struct.pack("<QQ", 1, 2**64 - 1)
-    one = np.zeros(1, np.uint64)
-    family = Family(0, "f", TEXT, TEXT, encoder("NoPrefixKey"))
-    RowCheck(Catalog((family,), 1))(Block(one, one.astype(np.int32), column([null]), column([null])))
-    avro = msgspec.structs.replace(family, encoding="avro")
-    RowCheck(Catalog((avro,), 1))(Block(one, one.astype(np.int32), column([row("x")]), column([b"avro"])))

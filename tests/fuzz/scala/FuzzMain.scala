@@ -1,6 +1,7 @@
 package keygroups.fuzz
 
 import java.io.RandomAccessFile
+import java.lang.management.ManagementFactory
 import java.nio.{ByteBuffer, ByteOrder}
 import java.nio.channels.FileChannel.MapMode
 import java.nio.file.{Files, Path, Paths}
@@ -29,14 +30,15 @@ object FuzzMain {
     val contents = samples.map(view => Files.readAllBytes(Paths.get(view.path)))
     val progress = new RandomAccessFile(folder.resolve("progress").toFile, "rw").getChannel.map(MapMode.READ_WRITE, 0, 8)
     val counts = mutable.Map.empty[String, Int].withDefaultValue(0)
+    val threads = ManagementFactory.getThreadMXBean
     val first = args(2).toLong
     for (number <- first until first + args(3).toLong) {
       progress.putLong(0, number)
       val random = new Random(args(1).toLong * 1000003 + number)
       val sample = random.nextInt(samples.length)
-      val start = System.nanoTime()
+      val start = threads.getCurrentThreadCpuTime
       val ending = run(samples(sample), contents(sample), folder.resolve("input"), random)
-      counts(if (System.nanoTime() - start > 1000000000L) s"slow input $number" else ending(number)) += 1
+      counts(if (threads.getCurrentThreadCpuTime - start > 1000000000L) s"slow input $number" else ending(number)) += 1
     }
     println(counts.toSeq.sorted.map { case (ending, count) => s"$count $ending" }.mkString("\n"))
   }
