@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pytest
 
-from fuzz.readers import Forged
+from fuzz.forge import Forged
 from fuzz.samples import Sample, block, checkpoint_file, contents, named
 from keygroups.checkpoint.manifest import read_manifest
 from keygroups.errors import CheckpointError
