@@ -135,6 +135,24 @@ def test_a_forged_manifest_is_refused(old: bytes, new: bytes) -> None:
         decode({b"keygroups.manifest": forged, b"keygroups.manifest.checksum": checksum}, "0/the-file")
 
 
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"keys": 7}, True),
+        ({"name": "other"}, True),
+        ({"id": 1}, False),
+        ({"value_schema": "[]"}, False),
+        ({"encoder": "[]"}, False),
+        ({"lists": True}, False),
+        ({"encoding": "avro"}, False),
+    ],
+)
+def test_rows_that_were_checked_count_for_families_of_the_same_form(change: dict[str, object], same: bool) -> None:
+    """A file in memory was checked by one catalog; another may read its rows in another way."""
+    assert (Catalog((msgspec.structs.replace(FAMILY, **change),), 2).forms <= Catalog((FAMILY,), 2).forms) == same
+    assert Catalog().forms <= Catalog((FAMILY,), 2).forms
+
+
 def test_a_long_chain_of_parents_ends() -> None:
     """Recovery goes back a thousand version files and no more."""
     asked: list[str] = []
