@@ -293,7 +293,8 @@ private object FamilySession {
   private val MaxArray = Int.MaxValue - 15
 
   def concatenated(pieces: List[(Long, Int)]): Array[Byte] = {
-    val size = pieces.iterator.map(_._2.toLong).sum
+    var size = 0L
+    pieces.foreach(piece => size += piece._2)
     if (size > MaxArray) throw Failures.tooLong(size, MaxArray)
     val bytes = new Array[Byte](size.toInt)
     var at = Platform.BYTE_ARRAY_OFFSET.toLong
