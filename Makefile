@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo test test-older test-all bench conformance faults lint format docs wheel clean
+.PHONY: help setup jar jars demo test test-older test-all bench conformance faults fuzz lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark,
 
 test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
+
+fuzz: setup ## Feed mutated files to everything that reads a checkpoint (ARGS="--inputs 1000000 --seed 1")
+	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
 
 bench: setup ## Measure Spark's providers and this one in one run
 	$(BIN)/python tests/bench/run.py $(ARGS)

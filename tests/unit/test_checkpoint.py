@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+import xxhash
 
 from keygroups.checkpoint.manifest import Catalog, Family, FileRef, Manifest, decode
 from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, temporary_version
@@ -14,6 +15,11 @@ from keygroups.checkpoint.retention import deletable, oldest_retained, retained_
 from keygroups.errors import CheckpointError, InternalError, VersionError
 
 FAMILY = Family(0, "default", "{}", "{}", "{}")
+OUTSIDE = (
+    "", "/", "/0/", "../", "0/../", "0/./", "0//", "..\\0/", "0\\..\\", "s3a://b/", "0/s3a:/", "x/", "0/a/b/", "0/a\0/",
+    "0/" + "a" * 200 + "/",
+)  # fmt: skip
+"""What stands before the name in paths that are not to be followed."""
 
 
 def name(version: int, kind: Kind = "version", digit: str = "0") -> str:
@@ -77,6 +83,11 @@ def test_a_manifest_round_trips() -> None:
         ({"segments": (ref(3), ref(4))}, "newest first"),
         ({"segments": (ref(3), ref(3))}, "twice"),
         ({"segments": (FileRef(f"../{name(1)}", 1, 1, "c"),)}, "leaves"),
+        *(({"segments": (FileRef(path + name(1), 1, 1, "c"),)}, "leaves") for path in OUTSIDE),
+        ({"segments": (FileRef("0/x.arrow", 1, 1, "c"),)}, "leaves"),
+        ({"segments": (FileRef(f"0/{name(1)}\n", 1, 1, "c"),)}, "leaves"),
+        *(({"parent": parent}, "parent") for parent in (name(5), name(6), name(4, "segment"), f"0/{name(4)}", "x")),
+        ({"catalog": Catalog((FAMILY,), 65_537)}, "16 bits"),
         ({"kind": "segment", "segments": (ref(3),)}, "alone"),
         ({"catalog": Catalog()}, "column family"),
     ],
@@ -95,6 +106,65 @@ def test_a_damaged_manifest_is_refused() -> None:
         damaged = {**metadata, b"keygroups.manifest": text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]}
         with pytest.raises(CheckpointError, match="damaged"):
             decode(damaged, "file")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"rows":10', b'"rows":-1'),
+        (b'"rows":10', b'"rows":9223372036854775808'),
+        (b'"rows":10', b'"rows":1e400'),
+        (b'"rows":10', b'"rows":1' + b"0" * 5000),
+        (b'"rows":10', b'"rows":10,"more":' + b"[" * 1_000_000),
+        (b'"format":1', b'"format":' + b"[" * 1_000_000),
+        (b'"format":1', b'"format":-1'),
+        (b'"version":5', b'"version":"5"'),
+        (b'"next_family":1', b'"next_family":-1'),
+        (b'"kind":"version"', b'"kind":"\\ud800"'),
+        (b'"kind":"version"', b'"kind":"\xff"'),
+        (b"}", b""),
+    ],
+)
+def test_a_forged_manifest_is_refused(old: bytes, new: bytes) -> None:
+    """Its checksum fits: numbers, depth and text are checked, and nothing but a refusal comes of it."""
+    text = manifest(5).metadata()[b"keygroups.manifest"]
+    assert old in text
+    forged = text.replace(old, new)
+    checksum = xxhash.xxh3_128(forged).hexdigest().encode()
+    with pytest.raises(CheckpointError, match="0/the-file"):
+        decode({b"keygroups.manifest": forged, b"keygroups.manifest.checksum": checksum}, "0/the-file")
+
+
+@pytest.mark.parametrize(
+    ("change", "same"),
+    [
+        ({"keys": 7}, True),
+        ({"name": "other"}, True),
+        ({"id": 1}, False),
+        ({"value_schema": "[]"}, False),
+        ({"encoder": "[]"}, False),
+        ({"lists": True}, False),
+        ({"encoding": "avro"}, False),
+    ],
+)
+def test_rows_that_were_checked_count_for_families_of_the_same_form(change: dict[str, object], same: bool) -> None:
+    """A file in memory was checked by one catalog; another may read its rows in another way."""
+    assert (Catalog((msgspec.structs.replace(FAMILY, **change),), 2).forms <= Catalog((FAMILY,), 2).forms) == same
+    assert Catalog().forms <= Catalog((FAMILY,), 2).forms
+
+
+def test_a_long_chain_of_parents_ends() -> None:
+    """Recovery goes back a thousand version files and no more."""
+    asked: list[str] = []
+
+    def parent(wanted: str) -> tuple[FileRef, Manifest]:
+        asked.append(wanted)
+        version = 2**40 - len(asked)
+        return ref(version), manifest(version, (ref(1, "segment"),), name(version - 1))
+
+    top = manifest(2**40, (ref(1, "segment"),), name(2**40 - 1))
+    assert files_of_version(ref(2**40), top, {ref(1, "segment").path}, parent) is None
+    assert len(asked) == 1000
 
 
 def test_a_newer_format_names_the_release() -> None:

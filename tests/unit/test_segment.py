@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from keygroups.errors import CheckpointError, InternalError
 from keygroups.segment.block import Block, has_appends, schema_of
 from keygroups.segment.chunk import APPENDED, HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
-from keygroups.segment.file import Segment, restore_segment, write_checkpoint_form, write_segment
+from keygroups.segment.file import Segment, write_checkpoint_form, write_segment
 from keygroups.segment.merge import merge_segments
+from keygroups.segment.restore import restore_segment
 from keygroups.segment.rows import SortedRows
 
 Row = tuple[bytes, bytes | None]

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.ipc as ipc
 import xxhash
 
-from keygroups.checkpoint.names import FileName, Kind, parse_name
+from keygroups.checkpoint.names import FileName, Kind, is_path, parse_name
 from keygroups.errors import CheckpointError, InternalError, VersionError
 from keygroups.segment.block import MAX_PARALLELISM
+from keygroups.segment.messages import read_schema
+from keygroups.segment.restore import reading
 
 FORMAT = 1
+MAX_BYTES = 64 << 20
+"""Of the JSON; 100,000 column families take less."""
+MAX_FAMILIES = 1 << 16
+"""Their numbers have 16 bits in segments."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""What the JVM can hold."""
+
+T = TypeVar("T")
+
 _KEY = b"keygroups.manifest"
 _CHECKSUM = b"keygroups.manifest.checksum"
 
@@ -38,7 +50,7 @@ class Family(msgspec.Struct, frozen=True):
         keys: keys that it holds.
     """
 
-    id: int
+    id: Count
     name: str
     key_schema: str
     value_schema: str
@@ -46,7 +58,7 @@ class Family(msgspec.Struct, frozen=True):
     encoding: str = "unsaferow"
     lists: bool = False
     internal: bool = False
-    keys: int = 0
+    keys: Count = 0
 
 
 class Catalog(msgspec.Struct, frozen=True):
@@ -58,7 +70,7 @@ class Catalog(msgspec.Struct, frozen=True):
     """
 
     families: tuple[Family, ...] = ()
-    next_family: int = 0
+    next_family: Count = 0
 
     @property
     def num_keys(self) -> int:
@@ -69,6 +81,11 @@ class Catalog(msgspec.Struct, frozen=True):
     def ids(self) -> frozenset[int]:
         """Numbers of the families that exist."""
         return frozenset(family.id for family in self.families)
+
+    @property
+    def forms(self) -> frozenset[tuple[int, str, str, str, str, bool]]:
+        """Of each family its number, and all that says how the bytes of its rows are read."""
+        return frozenset((f.id, f.key_schema, f.value_schema, f.encoder, f.encoding, f.lists) for f in self.families)
 
 
 class FileRef(msgspec.Struct, frozen=True):
@@ -82,8 +99,8 @@ class FileRef(msgspec.Struct, frozen=True):
     """
 
     path: str
-    rows: int
-    bytes: int
+    rows: Count
+    bytes: Count
     checksum: str
 
     @property
@@ -111,20 +128,22 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         parent: the version file this one was built on; empty for the first.
         segments: the files below this one, newest first.
         written_by: name and version of the program.
+        id: as in the file's name; empty where it was not written.
     """
 
     format: int = FORMAT
     kind: Kind
     store: str
-    version: int
-    rows: int
+    version: Count
+    rows: Count
     checksum: str
-    max_parallelism: int
-    partitions: int
+    max_parallelism: Count
+    partitions: Count
     catalog: Catalog
     parent: str = ""
     segments: tuple[FileRef, ...] = ()
     written_by: str = ""
+    id: str = ""
 
     def metadata(self) -> dict[bytes, bytes]:
         """Arrow schema metadata that carries this manifest.
@@ -142,18 +161,23 @@ def broken_invariants(manifest: Manifest) -> list[str]:
     """The rules a manifest breaks, in words."""
     keys = [family.keys for family in manifest.catalog.families]
     ids = [family.id for family in manifest.catalog.families]
-    versions = [ref.name.version for ref in manifest.segments]
     paths = [ref.path for ref in manifest.segments]
+    if not all(map(is_path, paths)):
+        return ["no path leaves the operator's folder"]
+    versions = [ref.name.version for ref in manifest.segments]
+    parent = parse_name(manifest.parent)
     rules = {
         "the number of key groups lies in 1..32768": 1 <= manifest.max_parallelism <= MAX_PARALLELISM,
         "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *keys) >= 0,
         "no segment is newer than the version": all(v <= manifest.version for v in versions),
         "segments are listed newest first": versions == sorted(versions, reverse=True),
         "no segment is listed twice": len(set(paths)) == len(paths),
-        "no path leaves the operator's folder": not any(".." in p.split("/") or p.startswith("/") for p in paths),
+        "the parent is an older version file": not manifest.parent
+        or (parent is not None and parent.kind == "version" and parent.version < manifest.version),
         "a compacted segment stands alone": manifest.kind == "version" or not manifest.segments,
         "there is a column family": len(ids) > 0,
         "column families are numbered": ids == sorted(set(ids)) and max(ids, default=0) < manifest.catalog.next_family,
+        "column families have numbers of 16 bits": manifest.catalog.next_family <= MAX_FAMILIES,
     }
     return [rule for rule, holds in rules.items() if not holds]
 
@@ -169,22 +193,20 @@ def read_manifest(path: Path, name: str) -> Manifest:
         CheckpointError: it carries no manifest, or a damaged one.
         VersionError: a newer release wrote it.
     """
-    try:
-        with pa.OSFile(str(path)) as source:
-            source.seek(8)  # the magic and its padding; the schema comes first, so the head of a file is enough
-            metadata = ipc.read_schema(source).metadata or {}
-    except (pa.ArrowException, OSError) as error:
-        raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
+    with reading(name), pa.OSFile(str(path)) as source:
+        metadata = read_schema(source).metadata or {}  # it comes first, so the head of a file is enough
     return decode(metadata, name)
 
 
 def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
     """The manifest in the metadata of an Arrow schema. Raises as ``read_manifest``."""
     text = metadata.get(_KEY, b"")
+    if len(text) > MAX_BYTES:
+        raise CheckpointError("the manifest of a file is too long", path=name, expected=MAX_BYTES, found=len(text))
     expected, found = metadata.get(_CHECKSUM, b"").decode(errors="replace"), xxhash.xxh3_128(text).hexdigest()
     if expected != found:
         raise CheckpointError("the manifest of a file is damaged", path=name, expected=expected, found=found)
-    if (written := msgspec.json.decode(text, type=_Format)).format > FORMAT:
+    if (written := _parsed(text, _Format, name)).format > FORMAT:
         raise VersionError(
             "a newer release of keygroups wrote this checkpoint",
             path=name,
@@ -192,16 +214,19 @@ def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
             found=f"format {written.format} by {written.written_by}",
             fix="upgrade keygroups",
         )
-    try:
-        manifest = msgspec.json.decode(text, type=Manifest)
-        broken = broken_invariants(manifest)
-    except msgspec.ValidationError as error:
-        raise CheckpointError("the manifest of a file is not valid", path=name, found=str(error)) from error
-    if broken:
+    manifest = _parsed(text, Manifest, name)
+    if broken := broken_invariants(manifest):
         raise CheckpointError("the manifest of a file is not valid", path=name, found="; ".join(broken))
     return manifest
 
 
 class _Format(msgspec.Struct):
-    format: int
+    format: Count
     written_by: str = ""
+
+
+def _parsed(text: bytes, kind: type[T], name: str) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise CheckpointError("the manifest of a file is not valid", path=name, found=str(error)) from error

@@ -16,7 +16,9 @@ from typing import Literal, NamedTuple
 Kind = Literal["version", "segment"]
 
 _LETTERS: dict[str, Kind] = {"v": "version", "s": "segment"}
-_NAME = re.compile(r"^([vs])([0-9]{20})_([0-9a-f]{32})\.arrow$")
+_NAME = re.compile(r"([vs])([0-9]{20})_([0-9a-f]{32})\.arrow")
+_STORE = re.compile(r"[0-9]{1,10}(/[^/\\:~\x00-\x1f\x7f]{1,100})?")
+_MAX_VERSION = 2**63 - 1
 _TEMPORARY = re.compile(r"^\.([vs])([0-9]{20})_[0-9a-f]{32}\.arrow\.[^.]+\.tmp$")
 _FOREIGN = {
     "HDFSBackedStateStoreProvider": re.compile(r"^[0-9]+\.(delta|snapshot)$"),
@@ -48,8 +50,16 @@ def new_name(kind: Kind, version: int) -> FileName:
 
 def parse_name(name: str) -> FileName | None:
     """The parts of a file name, or None if it is none of ours."""
-    match = _NAME.match(name)
-    return FileName(_LETTERS[match[1]], int(match[2]), match[3]) if match else None
+    match = _NAME.fullmatch(name)
+    if match is None or int(match[2]) > _MAX_VERSION:
+        return None
+    return FileName(_LETTERS[match[1]], int(match[2]), match[3])
+
+
+def is_path(path: str) -> bool:
+    """Whether this is ``<partition>[/<store>]/<name>``, which can't lead out of the operator's folder."""
+    store, _, name = path.rpartition("/")
+    return _STORE.fullmatch(store) is not None and not store.endswith(("/.", "/..")) and parse_name(name) is not None
 
 
 def temporary_version(name: str) -> int | None:

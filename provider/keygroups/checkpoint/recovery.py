@@ -6,6 +6,9 @@ from collections.abc import Callable, Container
 
 from keygroups.checkpoint.manifest import FileRef, Manifest
 
+MAX_ANCESTORS = 1000
+"""Version files on the way back to one that can be read: each is a file to fetch, and a run to search."""
+
 
 def files_of_version(
     ref: FileRef, manifest: Manifest, damaged: Container[str], parent: Callable[[str], tuple[FileRef, Manifest] | None]
@@ -25,7 +28,7 @@ def files_of_version(
         The files, or None if no path is left.
     """
     below: list[FileRef] = []
-    while ref.path not in damaged:
+    while ref.path not in damaged and len(below) < MAX_ANCESTORS:
         files = [ref, *manifest.segments]
         if not any(f.path in damaged for f in files):
             return below + files

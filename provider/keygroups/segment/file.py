@@ -11,19 +11,17 @@ import mmap
 import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.ipc as ipc
-import xxhash
 
-from keygroups.errors import CapacityError, CheckpointError
+from keygroups.errors import CapacityError
 from keygroups.segment.block import Block, conform
 from keygroups.segment.layout import BlockLayout, layout_of
-from keygroups.segment.rows import SortedRows, update
+from keygroups.segment.rows import SortedRows
 
 ZSTD_LEVEL = -1
 """500,000 rows of 132 bytes: 105 ms and 36 MB; level 1 takes 130 ms for as much, lz4 93 ms for 50 MB."""
@@ -123,50 +121,6 @@ def write_checkpoint_form(path: Path, rows: SortedRows, metadata: dict[bytes, by
     ):
         for block in rows.blocks:
             writer.write_batch(block.record_batch(schema))
-
-
-def restore_segment(folder: Path, source: Path, name: str, expected: str) -> Segment:
-    """Turn a file of the checkpoint into a local segment, if it is whole.
-
-    Args:
-        folder: where the local form goes.
-        source: the downloaded checkpoint form.
-        name: how errors call the file.
-        expected: its checksum (see ``Segment.checksum``).
-
-    Raises:
-        CheckpointError: the file can't be read, or its rows are not those that were written.
-        CapacityError: the local disk is full.
-    """
-    digest = xxhash.xxh3_128()
-    with _reading(name):
-        reader = ipc.open_file(pa.memory_map(str(source)))
-    segment = write_segment(folder, reader.schema.remove_metadata(), _read_ahead(reader, digest, name))
-    if (found := digest.hexdigest()) != expected:
-        raise CheckpointError("a file of the checkpoint is damaged", path=name, expected=expected, found=found)
-    return segment
-
-
-def _read_ahead(reader: ipc.RecordBatchFileReader, digest: xxhash.xxh3_128, name: str) -> Iterator[Block]:
-    """All blocks, each decompressed by another thread while the one before is written; they go into ``digest``."""
-    with ThreadPoolExecutor(1) as thread:
-        batches = [thread.submit(reader.get_batch, i) for i in range(min(2, reader.num_record_batches))]
-        for i in range(reader.num_record_batches):
-            with _reading(name):
-                block = Block.of(batches.pop(0).result())
-            if i + 2 < reader.num_record_batches:
-                batches.append(thread.submit(reader.get_batch, i + 2))
-            update(digest, block)
-            yield block
-
-
-@contextmanager
-def _reading(name: str) -> Iterator[None]:
-    """Arrow's errors about a file, in our words."""
-    try:
-        yield
-    except (pa.ArrowException, KeyError, EOFError, OSError, ValueError) as error:
-        raise CheckpointError("a file of the checkpoint can't be read", path=name, found=str(error)) from error
 
 
 def _codec(compression: str) -> pa.Codec | None:

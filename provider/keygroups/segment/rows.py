@@ -26,9 +26,9 @@ class SortedRows:
 
     @staticmethod
     def of(blocks: Sequence[Block]) -> SortedRows:
-        """Sorted blocks, with columns of the types that all of them fit."""
+        """Sorted blocks, without empty ones, which no file shows; with columns of the types that all of them fit."""
         schema = schema_of(blocks)
-        return SortedRows(schema, [conform(block, schema) for block in blocks])
+        return SortedRows(schema, [conform(block, schema) for block in blocks if len(block)])
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))

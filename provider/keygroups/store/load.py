@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
 from keygroups.backend.base import Backend, Run
-from keygroups.checkpoint.manifest import FileRef, Manifest
+from keygroups.checkpoint.manifest import Catalog, FileRef, Manifest
 from keygroups.checkpoint.names import FileName, foreign_provider, parse_name
 from keygroups.checkpoint.recovery import files_of_version
+from keygroups.checkpoint.row_check import RowCheck
 from keygroups.errors import CheckpointError, SettingError, VersionError
+from keygroups.segment.restore import reading
 from keygroups.store.fetched import Fetched
 from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
 
@@ -38,11 +40,15 @@ class Loader:
         spec: the store.
         max_parallelism: as set by the user, 0 if not set.
         backend: restores files.
-        in_memory: the run of a durable file if some version in memory has it.
+        in_memory: the run of a durable file if some version in memory has it, with families of the same form.
     """
 
     def __init__(
-        self, spec: StoreSpec, max_parallelism: int, backend: Backend, in_memory: Callable[[FileRef], Run | None]
+        self,
+        spec: StoreSpec,
+        max_parallelism: int,
+        backend: Backend,
+        in_memory: Callable[[FileRef, Catalog], Run | None],
     ) -> None:
         self._spec = spec
         self._max_parallelism = max_parallelism
@@ -137,20 +143,20 @@ class Loader:
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], fetched: Fetched) -> Version:
         needed = [f for f in files if f.rows]
-        runs = {f.path: run for f in needed if (run := self._in_memory(f)) is not None}
+        runs = {f.path: run for f in needed if (run := self._in_memory(f, manifest.catalog)) is not None}
         fetched.require([f.path for f in needed if f.path not in runs])
         for file in needed:
             if file.path not in runs:
-                runs[file.path] = self._restore_file(file, fetched)
+                runs[file.path] = self._restore_file(file, manifest.catalog, fetched)
         plan = tuple(runs[f.path] for f in needed)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
-    def _restore_file(self, file: FileRef, fetched: Fetched) -> Run:
+    def _restore_file(self, file: FileRef, catalog: Catalog, fetched: Fetched) -> Run:
         try:
             if file.path in fetched.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
-            return self._backend.restore(fetched.path_of(file.path), file)
+            return self._backend.restore(fetched.path_of(file.path), file, RowCheck(catalog))
         except CheckpointError as error:
             raise _DamagedError(file.path, error) from error
 
@@ -176,12 +182,14 @@ class Loader:
         return manifest
 
     def _check_fit(self, path: str, manifest: Manifest) -> None:
-        if manifest.store != self._spec.store or str(parse_name(path.rpartition("/")[2])) == "None":
+        name = parse_name(path.rpartition("/")[2])
+        found = FileName(manifest.kind, manifest.version, manifest.id or (name.id if name else ""))
+        if (self._spec.store, name) != (manifest.store, found):
             raise CheckpointError(
-                "a file belongs to another store",
+                "a file is another than its name says",
                 path=self._full(path),
-                expected=self._spec.store,
-                found=manifest.store,
+                expected=f"{self._spec.store}/{name}",
+                found=f"{manifest.store}/{found}",
                 fix="restore the folder from a backup",
             )
         if self._max_parallelism not in (0, manifest.max_parallelism):
@@ -212,4 +220,5 @@ class _DamagedError(Exception):
 
 
 def _ref(path: str, manifest: Manifest, fetched: Fetched) -> FileRef:
-    return FileRef(path, manifest.rows, fetched.path_of(path).stat().st_size, manifest.checksum)
+    with reading(path):
+        return FileRef(path, manifest.rows, fetched.path_of(path).stat().st_size, manifest.checksum)

@@ -236,6 +236,7 @@ class Store:
             parent=str(base.file.name) if version_file and base.file else "",
             segments=durable_files(base.plan) if version_file else (),
             written_by=f"keygroups {__version__}",
+            id=name.id,
         )
         path = self._folder / str(name)
         write_checkpoint_form(path, rows, manifest.metadata(), self._settings.compression)
@@ -268,7 +269,8 @@ class Store:
         with self._lock:
             return next(reversed(self._versions.values()), None)
 
-    def _run_of(self, ref: FileRef) -> Run | None:
+    def _run_of(self, ref: FileRef, catalog: Catalog) -> Run | None:
+        """The run of a file, whose rows were checked against families of the same form."""
         with self._lock:
-            runs = (run for version in self._versions.values() for run in version.plan)
-            return next((run for run in runs if run.files == (ref,)), None)
+            versions = [version for version in self._versions.values() if version.catalog.forms >= catalog.forms]
+            return next((run for version in versions for run in version.plan if run.files == (ref,)), None)

@@ -10,6 +10,7 @@ from keygroups.backend.base.run import Plan, Run
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
+from keygroups.segment.restore import BlockCheck
 from keygroups.segment.rows import SortedRows
 
 
@@ -33,8 +34,13 @@ class Backend(ABC):
         """Merge rows of these families, newest segment first; at the bottom tombstones go. Raises CapacityError."""
 
     @abstractmethod
-    def restore(self, source: Path, ref: FileRef) -> Run:
-        """Bring a downloaded checkpoint file into the working state. Raises CheckpointError, CapacityError."""
+    def restore(self, source: Path, ref: FileRef, check: BlockCheck) -> Run:
+        """Bring a downloaded checkpoint file into the working state, if it is whole and its blocks pass a check.
+
+        Raises:
+            CheckpointError: they do not.
+            CapacityError: the local disk is full.
+        """
 
     @abstractmethod
     def advance(self, plan: Plan, change: Run, num_keys: int) -> Plan:

@@ -10,8 +10,9 @@ from keygroups.backend.hashmap.compaction import select_runs
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.segment.block import empty_block, has_appends
 from keygroups.segment.chunk import Chunk, read_chunk
-from keygroups.segment.file import Segment, restore_segment, write_segment
+from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.merge import merge_segments
+from keygroups.segment.restore import BlockCheck, restore_segment
 from keygroups.segment.rows import SortedRows
 from keygroups.settings import Settings
 
@@ -43,9 +44,9 @@ class HashMapBackend(Backend):
         size = self._settings.block_bytes
         return merge_segments(self._folder, segments, families, bottom=bottom, block_bytes=size)
 
-    def restore(self, source: Path, ref: FileRef) -> Run:
+    def restore(self, source: Path, ref: FileRef, check: BlockCheck) -> Run:
         """See ``Backend.restore``."""
-        return Run(restore_segment(self._folder, source, ref.path, ref.checksum), (ref,))
+        return Run(restore_segment(self._folder, source, ref.path, ref.checksum, rows=ref.rows, check=check), (ref,))
 
     def advance(self, plan: Plan, change: Run, num_keys: int) -> Plan:
         """See ``Backend.advance``."""

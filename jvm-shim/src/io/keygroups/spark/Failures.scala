@@ -31,4 +31,12 @@ object Failures {
   def damaged(path: String, found: String): KeyGroupsException =
     new KeyGroupsException("checkpoint", s"a local segment file is damaged (path $path, found $found): " +
       "retry; if it happens again, check the disk")
+
+  def unfit(family: String, expected: String, found: String): KeyGroupsException =
+    new KeyGroupsException("checkpoint", s"the checkpoint has a column family '$family' of another form than the query " +
+      s"(expected $expected, found $found): restore the checkpoint, or start the query on a new one")
+
+  def tooLong(bytes: Long, limit: Int): KeyGroupsException =
+    capacity(s"the values of one key are too long to be read together (expected at most $limit bytes, found $bytes): " +
+      "put fewer values under one key", null)
 }

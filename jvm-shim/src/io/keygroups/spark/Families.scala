@@ -62,7 +62,7 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding:
 
 object Families {
   val Avro = "avro"
-  val UnsafeRows = "unsaferow"
+  val UnsafeRows: String = PlainValues.Encoding
 
   private def schemaOf(encoder: KeyStateEncoderSpec): StructType = encoder match {
     case NoPrefixKeyStateEncoderSpec(schema) => schema

@@ -78,13 +78,22 @@ object Block {
 
   /** Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read. */
   def map(channel: FileChannel, layout: BlockLayout, partitions: Int, path: String): Block = {
-    val ends = extents(layout)
-    val start = ends.map(_._1).min & ~7L
-    val size = ends.map(_._2).max - start
-    if (start < 0 || size > Int.MaxValue || start + size > channel.size()) {
-      throw Failures.damaged(path, "a block lies outside of the file")
-    }
+    val (first, end) = LayoutCheck.extent(layout, channel.size(), path)
+    val start = first & ~7L
+    val size = end - start
+    if (size > Int.MaxValue) throw Failures.damaged(path, s"a block of $size bytes")
     val mapping = channel.map(FileChannel.MapMode.READ_ONLY, start, size)
+    var done = false
+    try {
+      val block = over(mapping, start, channel, layout, partitions, path)
+      done = true
+      block
+    } finally if (!done) OffHeap.free(mapping)
+  }
+
+  private def over(mapping: ByteBuffer, start: Long, channel: FileChannel, layout: BlockLayout, partitions: Int,
+      path: String): Block = {
+    val size = mapping.capacity().toLong
     val base = OffHeap.address(mapping)
     val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
       layout.keyBytes, path)
@@ -96,14 +105,5 @@ object Block {
     val locators = base + layout.locator - start
     val index = new IndexBuilder(channel, layout.locator, layout.rows, path).build(locators, partitions)
     new Block(mapping, locators, base + layout.hash - start, validity, appends, times, keys, values, layout.rows, index)
-  }
-
-  private def extents(b: BlockLayout): Seq[(Long, Long)] = {
-    val rows = b.rows.toLong
-    val buffers = Seq(
-      (b.locator, rows * 8), (b.hash, rows * 4), (b.keyData, b.keyBytes), (b.valueData, b.valueBytes),
-      (b.keyOffsets, (rows + 1) * 4), (b.valueOffsets, (rows + 1) * 4), (b.valueValidity, (rows + 7) / 8),
-      (b.appended, (rows + 7) / 8), (b.written, rows * 4))
-    buffers.collect { case (at, length) if at >= 0 => (at, at + length) }
   }
 }

@@ -4,6 +4,7 @@ import java.nio.channels.FileChannel
 import java.nio.file.{Paths, StandardOpenOption}
 import java.util.concurrent.atomic.AtomicInteger
 
+import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Reaper
 
 /**
@@ -33,12 +34,24 @@ final class MappedSegment private (val view: SegmentView, blocks: Seq[(Int, Bloc
 
 object MappedSegment {
 
-  /** Map a file that Python has written. NoSuchFileException: it was compacted away meanwhile, ask for a new plan. */
+  /**
+   * Map a file that Python has written, and check all that later reads rely on. NoSuchFileException: it was compacted away
+   * meanwhile, ask for a new plan.
+   */
   def open(view: SegmentView, partitions: Int): MappedSegment = {
     val channel = FileChannel.open(Paths.get(view.path), StandardOpenOption.READ)
+    var blocks = List.empty[(Int, Block)]
+    var done = false
     try {
-      val blocks = view.blocks.filter(_.rows > 0).map(b => b.family -> Block.map(channel, b, partitions, view.path))
-      new MappedSegment(view, blocks)
-    } finally channel.close()
+      LayoutCheck.blocks(view, channel.size())
+      view.blocks.foreach(b => blocks ::= b.family -> Block.map(channel, b, partitions, view.path))
+      val segment = new MappedSegment(view, blocks.reverse)
+      if (!segment.parts.valuesIterator.forall(_.isInOrder)) throw Failures.damaged(view.path, "blocks that overlap")
+      done = true
+      segment
+    } finally {
+      channel.close()
+      if (!done) blocks.foreach(_._2.release())
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.keygroups.spark.store
 
+import io.keygroups.spark.bridge.FamilyMessage
 import io.keygroups.spark.keys.KeyProbe
 import io.keygroups.spark.memory.Bytes
 import io.keygroups.spark.segment.Block
@@ -22,12 +23,18 @@ final class ChangeFeed(changes: Seq[LoadedVersion], family: Family) {
 
   private def recordsOf(change: LoadedVersion): Iterator[SparkInternals.Change] =
     for {
-      number <- change.catalog.families.iterator.filter(_.name == family.name).map(_.id)
+      known <- change.catalog.families.iterator.filter(_.name == family.name)
+      number = requireReadable(known)
       segment <- change.segments.iterator
       block <- segment.part(number).iterator.flatMap(_.blocks)
       row <- Iterator.range(0, block.rows)
       (kind, value) <- valuesOf(block, row)
     } yield (kind, keyOf(block, row), value, change.key.version - 1)
+
+  private def requireReadable(known: FamilyMessage): Int = {
+    StoredForm.requireSame(known, family)
+    known.id
+  }
 
   private def valuesOf(block: Block, row: Int): Iterator[(RecordType.Value, UnsafeRow)] =
     if (block.isTombstone(row)) Iterator.single((RecordType.DELETE_RECORD, null))

@@ -3,6 +3,7 @@ package io.keygroups.spark.store
 import java.nio.file.Path
 import java.util.UUID
 
+import io.keygroups.spark.Failures
 import io.keygroups.spark.bridge.ChunkMessage
 import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.Bytes
@@ -288,8 +289,14 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 }
 
 private object FamilySession {
+  /** The longest array that every JVM allocates. */
+  private val MaxArray = Int.MaxValue - 15
+
   def concatenated(pieces: List[(Long, Int)]): Array[Byte] = {
-    val bytes = new Array[Byte](pieces.iterator.map(_._2).sum)
+    var size = 0L
+    pieces.foreach(piece => size += piece._2)
+    if (size > MaxArray) throw Failures.tooLong(size, MaxArray)
+    val bytes = new Array[Byte](size.toInt)
     var at = Platform.BYTE_ARRAY_OFFSET.toLong
     pieces.foreach { case (address, length) =>
       Bytes.copy(null, address, bytes, at, length)

@@ -31,6 +31,11 @@ final class PlainValues(fields: Int) extends ValueCodec {
   }
 }
 
+object PlainValues {
+  /** The name that a catalog has for it. */
+  val Encoding = "unsaferow"
+}
+
 /**
  * Values stored by an encoder of Spark's, which knows the schemas that the family has had.
  *

@@ -1,0 +1,97 @@
+"""What an UnsafeRow of a column family has to look like, by the schemas in the catalog."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from keygroups.checkpoint.manifest import Family
+
+_VARIABLE = re.compile(
+    r"(string|char|varchar|geometry|geography).*|binary|variant|interval|decimal\((19|[23]\d),-?\d+\)"
+)
+"""Types of columns whose word is an offset and a size; ``interval`` alone is Spark's calendar interval."""
+_WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4}
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """Where in some bytes an UnsafeRow lies, and what of it points into itself.
+
+    Attributes:
+        fields: number of columns.
+        variable: columns whose word is an offset and a size.
+        head: bytes before the row.
+        tail: bytes behind it.
+    """
+
+    fields: int
+    variable: tuple[int, ...]
+    head: int = 0
+    tail: int = 0
+
+    @property
+    def bits(self) -> int:
+        """8-byte words of null bits."""
+        return (self.fields + 63) // 64
+
+    @property
+    def fixed(self) -> int:
+        """Bytes of the null bits and of a word a column: no row is shorter."""
+        return 8 * (self.bits + self.fields)
+
+
+def key_shape(family: Family) -> RowShape:
+    """The shape of stored keys. Raises ValueError if the catalog does not say."""
+    columns = _columns(family.key_schema)
+    encoder = _json(family.encoder)
+    kind = str(encoder.get("keyStateEncoderType", ""))
+    if kind.startswith("RangeKeyScan"):
+        return _shape(columns, head=_encoded(columns, encoder.get("orderingOrdinals")))
+    if kind.startswith("TimestampAsPrefix"):
+        return _shape(columns, head=_encoded(columns, [len(columns) - 1]))
+    if kind.startswith("TimestampAsPostfix"):
+        return _shape(columns[:-1], tail=8)
+    return _shape(columns)
+
+
+def value_shape(family: Family) -> RowShape:
+    """The shape of a value, or of each value of a list. Raises as ``key_shape``."""
+    return _shape(_columns(family.value_schema))
+
+
+def _shape(columns: list[Any], *, head: int = 0, tail: int = 0) -> RowShape:
+    return RowShape(len(columns), tuple(i for i, kind in enumerate(columns) if _is_variable(kind)), head, tail)
+
+
+def _encoded(columns: list[Any], ordinals: object) -> int:
+    """Bytes of the ordering columns before a key: of each a marker and its value, all together a multiple of 8."""
+    if not isinstance(ordinals, list) or not all(isinstance(i, int) and 0 <= i < len(columns) for i in ordinals):
+        raise ValueError(f"ordering columns {ordinals} of {len(columns)}")
+    used = sum(1 + _WIDTHS.get(columns[i] if isinstance(columns[i], str) else "", 8) for i in ordinals)
+    return -(-used // 8) * 8
+
+
+def _is_variable(kind: object) -> bool:
+    """Whether a column's word points to its value."""
+    if isinstance(kind, dict):
+        return _is_variable(kind.get("sqlType")) if kind.get("type") == "udt" else True
+    return _VARIABLE.fullmatch(str(kind)) is not None
+
+
+def _columns(schema: str) -> list[Any]:
+    """The types of a schema's columns, as Spark's JSON has them."""
+    fields = _json(schema).get("fields")
+    if not isinstance(fields, list) or not all(isinstance(field, dict) and "type" in field for field in fields):
+        raise ValueError(f"no schema of Spark's: {schema[:100]}")
+    return [field["type"] for field in fields]
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(f"no JSON object ({error}): {text[:100]}") from error

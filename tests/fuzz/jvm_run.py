@@ -1,0 +1,73 @@
+"""Runs the JVM's reader of local segments in a JVM of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+import pyspark
+
+from fuzz import samples
+from fuzz.python_run import MEMORY_FOLDER, Result
+from keygroups.bridge.messages import segment_view
+from keygroups.configure import jars
+from keygroups.segment.file import Segment, write_segment
+from support.scala_classes import compile_classes
+
+SOURCES = Path(__file__).parent / "scala"
+HANG_SECONDS = 1800
+_OPENED = ("java.lang", "java.nio", "sun.nio.ch")
+
+
+def run(seed: int, count: int, cache: Path) -> Result:
+    """Map and read ``count`` mutated segments; see ``python_run.run``."""
+    classes = compile_classes(cache, SOURCES, _jar())
+    outcomes: Counter[str] = Counter()
+    findings: list[str] = []
+    with TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as name:
+        folder = Path(name)
+        segments = _write(folder)
+        first = 0
+        while first < count:
+            ended, found, first = _part(folder, classes, seed, first, count)
+            outcomes += ended
+            findings += found
+        del segments
+    return outcomes, findings
+
+
+def _jar() -> Path:
+    return jars()[".".join(pyspark.__version__.split(".")[:2])]
+
+
+def _write(folder: Path) -> list[Segment]:
+    """Valid local segments with their views."""
+    segments = [write_segment(folder, rows.schema, rows.blocks) for rows in samples.contents()]
+    for number, segment in enumerate(segments):
+        (folder / f"{number:02}.json").write_bytes(msgspec.json.encode(segment_view(segment)))
+    return segments
+
+
+def _part(folder: Path, classes: Path, seed: int, first: int, count: int) -> tuple[Counter[str], list[str], int]:
+    """Go on from input ``first`` until the end, or until the JVM dies; where to go on from then."""
+    path = ":".join([f"{Path(pyspark.__file__).parent}/jars/*", str(_jar()), str(classes)])
+    opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
+    command = ["java", "-XX:+UseSerialGC", "-Xmx512m", f"-XX:ErrorFile={folder}/died.log", *opened, "-cp", path]
+    command += ["keygroups.fuzz.FuzzMain", str(folder), str(seed), str(first), str(count - first)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+    if done.returncode:
+        number = int.from_bytes((folder / "progress").read_bytes(), "big")
+        what = f"jvm, seed {seed}, input {number}: exit code {done.returncode}: {(done.stdout + done.stderr)[-1500:]}"
+        return Counter(), [what], number + 1
+    outcomes: Counter[str] = Counter()
+    findings: list[str] = []
+    for line in done.stdout.splitlines():
+        times, _, ending = line.partition(" ")
+        if ending in ("read", "refused"):
+            outcomes[ending] += int(times)
+        else:
+            findings.append(f"jvm, seed {seed}: {ending}")
+    return outcomes, findings, count

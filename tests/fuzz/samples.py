@@ -1,0 +1,164 @@
+"""Small valid files of every form, to be mutated."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from keygroups.checkpoint.manifest import Catalog, Family, FileRef, Manifest
+from keygroups.checkpoint.names import FileName, Kind
+from keygroups.segment.block import Block
+from keygroups.segment.file import write_checkpoint_form
+from keygroups.segment.rows import SortedRows
+
+Bytes = Sequence[bytes | None]
+
+
+def schema(*types: str) -> str:
+    """A schema as Spark's JSON."""
+    fields = [{"name": f"c{i}", "type": kind, "nullable": True, "metadata": {}} for i, kind in enumerate(types)]
+    return json.dumps({"type": "struct", "fields": fields})
+
+
+def encoder(kind: str, **rest: object) -> str:
+    """An encoder as Spark's JSON."""
+    return json.dumps({"keyStateEncoderType": f"{kind}StateEncoderSpec", **rest})
+
+
+def row(*columns: int | str) -> bytes:
+    """An UnsafeRow of longs and texts."""
+    fixed, variable = 8 + 8 * len(columns), b""
+    words = [0]
+    for column in columns:
+        if isinstance(column, int):
+            words.append(column)
+        else:
+            text = column.encode()
+            words.append((fixed + len(variable)) << 32 | len(text))
+            variable += text.ljust(-(-len(text) // 8) * 8, b"\0")
+    return struct.pack(f"<{len(words)}Q", *words) + variable
+
+
+def listed(*rows: bytes) -> bytes:
+    """A list of rows."""
+    return b"".join(struct.pack("<q", len(r)) + r for r in rows)
+
+
+CATALOG = Catalog(
+    (
+        Family(0, "default", schema("long"), schema("long", "long"), encoder("NoPrefixKey"), keys=5),
+        Family(
+            1, "texts", schema("string", "long"), schema("string"), encoder("PrefixKeyScan", numColsPrefixKey=1), keys=5
+        ),
+        Family(2, "lists", schema("long"), schema("string"), encoder("NoPrefixKey"), lists=True, keys=5),
+        Family(
+            3, "range", schema("long", "string"), schema("long"), encoder("RangeKeyScan", orderingOrdinals=[0]), keys=5
+        ),
+        Family(4, "timed", schema("string", "long"), schema("long"), encoder("TimestampAsPostfixKey"), keys=5),
+    ),
+    5,
+)
+_ROWS: dict[int, Callable[[int], tuple[bytes, bytes]]] = {
+    0: lambda n: (row(n), row(n, 2 * n)),
+    1: lambda n: (row("k" * n, n), row("v" * 5 * n)),
+    2: lambda n: (row(n), listed(*[row("x" * i) for i in range(n + 1)])),
+    3: lambda n: (b"\1" + n.to_bytes(8, "big") + bytes(7) + row(n, "t" * n), row(n)),
+    4: lambda n: (row("k" * n) + (n + 2**63).to_bytes(8, "big"), row(n)),
+}
+
+
+def column(values: Bytes) -> pa.Array:
+    """A binary column, fixed in width where all values have one."""
+    widths = {len(v) for v in values if v is not None}
+    return pa.array(values, pa.binary(widths.pop()) if len(widths) == 1 else pa.binary())
+
+
+def block(family: int, rows: int, *, removed: bool, appended: bool, written: bool) -> Block:
+    """A block of a family of ``CATALOG``."""
+    keys, values = zip(*[_ROWS[family](n) for n in range(rows)], strict=True)
+    shown: Bytes = [None if removed and n % 3 == 1 else v for n, v in enumerate(values)]
+    locators = np.arange(rows, dtype=np.uint64) * np.uint64(2**40) + np.uint64(7)
+    flags = pa.array([n % 2 == 0 for n in range(rows)]) if appended else None
+    times = np.full(rows, 1_700_000_000, np.uint32) if written else None
+    return Block(locators, np.arange(rows, dtype=np.int32), column(keys), column(shown), family, flags, times)
+
+
+def contents() -> list[SortedRows]:
+    """Rows of segments: families, tombstones, appends, times."""
+    families: list[tuple[int, ...]] = [(0,), (1,), (2,), (0, 3), (1, 2, 4)]
+    flags = [(False, False, False), (True, False, True), (True, True, False)]
+    return [
+        SortedRows.of([block(f, 5, removed=removed, appended=appended, written=written) for f in numbers])
+        for numbers, (removed, appended, written) in product(families, flags)
+    ]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A checkpoint file, and its manifest."""
+
+    data: bytes
+    manifest: Manifest
+
+
+def checkpoint_file(
+    folder: Path,
+    rows: SortedRows,
+    name: FileName,
+    parent: str = "",
+    segments: tuple[FileRef, ...] = (),
+    codec: str = "zstd",
+) -> Sample:
+    """A file of store 0."""
+    manifest = Manifest(
+        kind=name.kind, store="0", version=name.version, rows=len(rows), checksum=rows.checksum(),
+        max_parallelism=28800, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
+        written_by="fuzz", id=name.id,
+    )  # fmt: skip
+    path = folder / str(name)
+    write_checkpoint_form(path, rows, manifest.metadata(), codec)
+    data = path.read_bytes()
+    path.unlink()
+    return Sample(data, manifest)
+
+
+def named(version: int, kind: Kind = "version") -> FileName:
+    """A name with a readable id."""
+    return FileName(kind, version, f"{version:032x}")
+
+
+def files(folder: Path) -> list[Sample]:
+    """A version file of each content and compression."""
+    codecs = ("zstd", "lz4", "none")
+    return [checkpoint_file(folder, rows, named(3), codec=codec) for rows, codec in product(contents(), codecs)]
+
+
+def store(folder: Path) -> dict[str, Sample]:
+    """The files of a store whose version 4 is read over a segment of versions 1 to 3, by path."""
+    rows = contents()
+    found: dict[str, Sample] = {}
+    refs: list[FileRef] = []
+    for version in (1, 2, 3):
+        parent = str(named(version - 1)) if version > 1 else ""
+        _add(found, refs, checkpoint_file(folder, rows[version], named(version), parent, tuple(reversed(refs))))
+    _add(found, [], checkpoint_file(folder, rows[4], named(3, "segment")))
+    segment = _ref(f"0/{named(3, 'segment')}", found[f"0/{named(3, 'segment')}"])
+    _add(found, [], checkpoint_file(folder, rows[5], named(4), str(named(3)), (segment,)))
+    return found
+
+
+def _add(found: dict[str, Sample], refs: list[FileRef], sample: Sample) -> None:
+    path = f"0/{FileName(sample.manifest.kind, sample.manifest.version, sample.manifest.id)}"
+    found[path] = sample
+    refs.append(_ref(path, sample))
+
+
+def _ref(path: str, sample: Sample) -> FileRef:
+    return FileRef(path, sample.manifest.rows, len(sample.data), sample.manifest.checksum)
