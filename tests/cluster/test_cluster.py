@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import psutil
+import pytest
 
 from cluster.jobs import assert_nothing_left, cluster_job, kill_executor, run_while
 from cluster.standalone import Cluster
@@ -13,6 +14,7 @@ from cluster.standalone import Cluster
 Answers = dict[int, list[list[object]]]
 
 
+@pytest.mark.slow
 def test_two_queries(
     shared: Cluster, python: Path, source: Path, expected: Answers, tmp_path: Path, rng: random.Random
 ) -> None:

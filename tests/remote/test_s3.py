@@ -86,6 +86,7 @@ def outage(server: S3, part: str) -> Iterator[None]:
     server.gateway.faults = lambda _method, _path: ""
 
 
+@pytest.mark.slow
 def test_an_outage_is_named_and_nothing_is_lost(server: S3, tmp_path: Path, expected: Rows) -> None:
     """The error says what does not answer, which path, and what to do; afterwards the query goes on."""
     conf = {PREFIX + "fileTimeoutSeconds": "4", PREFIX + "fileAttempts": "3", "spark.task.maxFailures": "1"}
