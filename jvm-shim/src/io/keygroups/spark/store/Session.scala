@@ -5,7 +5,7 @@ import java.util.UUID
 import java.util.concurrent.Future
 
 import io.keygroups.spark.Failures
-import io.keygroups.spark.bridge.{Catalog, ChunkMessage}
+import io.keygroups.spark.bridge.{Catalog, ChunkMessage, FamilyMessage}
 import io.keygroups.spark.memory.Reaper
 import io.keygroups.spark.segment.MappedSegment
 
@@ -69,7 +69,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def open(name: String, numbered: Int => Family): FamilySession = {
     val known = present.get(name)
     val family = numbered(known.fold(next)(_.id))
-    known.foreach(StoredForm.requireSame(_, family))
+    // Of a family without rows nothing is read: Spark's state reader opens the default one with another family's schemas.
+    known.filter(hasRows).foreach(StoredForm.requireSame(_, family))
     if (known.isEmpty && !readOnly) next += 1
     if (known.isDefined || !readOnly) present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
     val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id))
@@ -77,6 +78,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     opened = opened.updated(name, session)
     session
   }
+
+  private def hasRows(known: FamilyMessage): Boolean = (own ++ base.segments).exists(_.part(known.id).isDefined)
 
   /** Remove a family with all its rows. */
   def drop(name: String): Unit = {
