@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -20,6 +21,8 @@ from keygroups.settings import PREFIX
 from remote.jobs import Job, Rows, write_input
 
 BATCHES = 30
+Batches = dict[int, list[Any]]
+"""The rows of each batch; a row begins with its key."""
 CLUSTER = {"spark.master": "local-cluster[2,1,1024]", "spark.task.maxFailures": "20"}
 RETRIES = {"spark.master": "local[2,20]"}
 MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
@@ -95,6 +98,24 @@ def undisturbed(folder: Path, query: str) -> Rows:
     return Job(folder / "job", folder / "in", str(folder / "checkpoint"), provider="rocksdb", queries=[query]).run()
 
 
+def same_answers(found: Batches, expected: Batches) -> bool:
+    """Whether after each batch the answers so far are those of the undisturbed run after as many files.
+
+    Not batch by batch: when Spark has noted a file but fails to note the batch, its next batch takes two files.
+    """
+    left = iter(_answers(expected))
+    answers = list(_answers(found))
+    return answers[-1:] == list(_answers(expected))[-1:] and all(any(a == e for e in left) for a in answers)
+
+
+def _answers(batches: Batches) -> Iterator[dict[str, list[object]]]:
+    """The latest row of each key, after each batch."""
+    latest: dict[str, list[object]] = {}
+    for _, rows in sorted(batches.items()):
+        latest = latest | {row[0]: row[1:] for row in rows}
+        yield latest
+
+
 def campaign(name: str, times: int, seed: int, folder: Path, classes: Path) -> Result:
     """Run jobs until a fault was injected often enough.
 
@@ -116,7 +137,7 @@ def campaign(name: str, times: int, seed: int, folder: Path, classes: Path) -> R
             while not _attempt(fault, job, injector, rng, result):
                 result.restarts += 1
         result.runs += 1
-        result.equal &= job.rows() == expected
+        result.equal &= same_answers(job.rows()[fault.query], expected[fault.query])
         if not result.equal:
             return result
         shutil.rmtree(folder / str(result.runs - 1))

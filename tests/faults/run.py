@@ -16,8 +16,8 @@ BUILD = ROOT / "build" / "faults"
 TABLE = ROOT / "docs" / "faults.md"
 HEAD = """# Faults, injected
 
-Written by `make faults`: queries of 30 batches, disturbed at random moments and started again when they failed. Their
-rows are compared, batch by batch, with those of Spark's RocksDB provider left in peace.
+Written by `make faults`: queries of 30 batches, disturbed at random moments and started again when they failed. After
+each batch the answers so far must be those of Spark's RocksDB provider, left in peace, after as many input files.
 
 | fault | injected | queries | restarts of a query | rows |
 | --- | --- | --- | --- | --- |
