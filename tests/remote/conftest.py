@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from remote.jobs import Job, Rows, write_input
-from servers.s3 import S3, Kind, has_versitygw, s3
+from servers.s3 import S3, Kind, s3
 
 BATCHES = 6
 
@@ -28,12 +28,10 @@ def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb").run()
 
 
-@pytest.fixture(params=["moto", pytest.param("versitygw", marks=pytest.mark.slow)])
+@pytest.fixture
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[S3]:
-    """An S3 server with an empty bucket."""
-    kind: Kind = request.param
-    if kind == "versitygw" and not has_versitygw():
-        pytest.skip("versitygw is built with Go, which is not installed")
+    """An S3 server with an empty bucket, of the kind that ``--s3`` names."""
+    kind: Kind = request.config.getoption("--s3")
     (tmp_path / "server").mkdir()
     with s3(tmp_path / "server", kind) as running:
         yield running

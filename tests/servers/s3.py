@@ -72,13 +72,10 @@ def s3(folder: Path, kind: Kind = "moto") -> Iterator[S3]:
         yield S3(front)
 
 
-def has_versitygw() -> bool:
-    """Whether the second server is there, or can be built."""
-    return _VERSITYGW.exists() or shutil.which("go") is not None
-
-
 def _versitygw() -> str:
-    """The program; Go builds it at the first use, in some minutes."""
+    """The program; Go builds it at the first use, in some minutes. Raises RuntimeError without Go."""
+    if not _VERSITYGW.exists() and shutil.which("go") is None:
+        raise RuntimeError("versitygw is built with Go, which is not installed: install it, or use --s3 moto")
     if not _VERSITYGW.exists():
         env = os.environ | {"GOBIN": str(_VERSITYGW.parent), "GOFLAGS": "-mod=mod"}
         subprocess.run(["go", "install", "github.com/versity/versitygw/cmd/versitygw@v1.8.0"], env=env, check=True)
