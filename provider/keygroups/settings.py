@@ -127,6 +127,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     block_bytes: int
     compaction_fanout: int
     max_segments: int
+    change_feed: str
     call_timeout_seconds: int
     start_timeout_seconds: int
     atomic_file_systems: str

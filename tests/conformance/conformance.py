@@ -36,6 +36,8 @@ OPENED: Final = (
 PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
 AGENT: Final = BUILD / "agent.jar"
 OUTCOMES: Final = BUILD / "outcomes"
+STATE_READER: Final = ".datasources.v2.state."
+"""In the names of the suites that read state, and compare the change feed with that of Spark's providers."""
 NO_STORE: Final = "no store"
 """In the list of a suite's exclusions: why it opens none."""
 SLICE: Final = (
@@ -106,6 +108,8 @@ def run_suite(suite: str, excluded: dict[str, str]) -> Outcome:
         "sql.extensions": "io.keygroups.spark.KeyGroupExtensions",
         "executor.extraClassPath": _class_path(),  # executors of a local cluster never start without it
     }
+    if STATE_READER in suite:
+        conf |= {"sql.streaming.stateStore.keyGroups.changeFeed": "writes"}
     flags += [f"-Dspark.{name}={value}" for name, value in conf.items()]
     flags += [f"-javaagent:{AGENT}={SUITES.resolve()}", f"-Djava.io.tmpdir={home}", "-ea", "-Xss4m", "-Xmx4g"]
     command = ["java", *flags, "-cp", _class_path(), "org.scalatest.tools.Runner", "-R", str(where), "-s", suite, "-oW"]
@@ -147,7 +151,8 @@ def table(outcomes: list[Outcome], missing: list[str]) -> str:
         "# Spark's own tests on this provider",
         "",
         f"Written by `make conformance`: the suites of Spark {SPARK}, one JVM each. Excluded are tests that assert the",
-        "names, files or metrics of one of Spark's own providers.",
+        "names, files or metrics of one of Spark's own providers. The suites of the state reader, whose names have",
+        "DataSource in them, run with `changeFeed` = `writes`, all others with no setting of ours.",
         "",
         "| suite | passed | failed | excluded | stores that our provider opened |",
         "| --- | --- | --- | --- | --- |",

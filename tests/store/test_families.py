@@ -9,6 +9,7 @@ from random import Random
 from typing import Any, cast
 
 import pytest
+from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -26,9 +27,7 @@ class Both:
     """A driver on our provider and one on RocksDB."""
 
     def __init__(self, spark: SparkSession, folder: Path) -> None:
-        make = attrgetter("keygroups.tests.FamilyDriver")(cast(Any, spark)._jvm)
-        session = cast(Any, spark)._jsparkSession
-        self.drivers = [make(session, name, str(folder / name[-20:])) for name in (PROVIDER, ROCKSDB)]
+        self.drivers = [family_driver(spark, folder / name[-20:], name) for name in (PROVIDER, ROCKSDB)]
 
     def do(self, name: str, *arguments: object) -> None:
         """Make a call on both."""
@@ -46,6 +45,12 @@ class Both:
         assert ours == theirs, (name, arguments)
 
 
+def family_driver(spark: SparkSession, folder: Path, provider: str = PROVIDER) -> JavaObject:
+    """A driver of column families, on a checkpoint."""
+    make = attrgetter("keygroups.tests.FamilyDriver")(cast(Any, spark)._jvm)
+    return make(cast(Any, spark)._jsparkSession, provider, str(folder))
+
+
 def _plain(answer: object) -> object:
     return answer if isinstance(answer, str | int | None) else list(cast("Iterable[object]", answer))
 
@@ -57,7 +62,7 @@ def test_families_answer_as_rocksdb_does(spark: SparkSession, tmp_path: Path, se
     for step in range(STEPS):
         both.do("open", version)
         for _ in range(CALLS):
-            both.do(*_write(random))
+            both.do(*random_write(random))
         if step == STEPS // 2:
             both.same("drop", "maps")
         else:
@@ -82,7 +87,8 @@ def _finish(both: Both, random: Random) -> int:
     return 1
 
 
-def _write(random: Random) -> tuple[Any, ...]:
+def random_write(random: Random) -> tuple[Any, ...]:
+    """A method of the drivers that writes, and its arguments."""
     family = random.choice(FAMILIES)
     key = (family, random.choice("abc"), random.randint(-20, 20))
     value = "v" * random.randint(0, 9) + str(random.randint(0, 9))

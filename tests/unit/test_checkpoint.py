@@ -68,6 +68,7 @@ def test_files_of_other_providers_are_known(file: str, provider: str | None) -> 
 def test_a_manifest_round_trips() -> None:
     """Through the metadata of an Arrow schema."""
     written = manifest(5, (ref(4), ref(3, "segment")), parent=name(4))
+    written = msgspec.structs.replace(written, id="0" * 32, changelog=ref(5, "changelog"))
     assert decode(written.metadata(), "file") == written
 
 
@@ -88,7 +89,10 @@ def test_a_manifest_round_trips() -> None:
         ({"segments": (FileRef(f"0/{name(1)}\n", 1, 1, "c"),)}, "leaves"),
         *(({"parent": parent}, "parent") for parent in (name(5), name(6), name(4, "segment"), f"0/{name(4)}", "x")),
         ({"catalog": Catalog((FAMILY,), 65_537)}, "16 bits"),
-        ({"kind": "segment", "segments": (ref(3),)}, "alone"),
+        ({"kind": "segment", "segments": (ref(3),)}, "only a version file"),
+        ({"kind": "changelog", "changelog": ref(5, "changelog")}, "only a version file"),
+        ({"changelog": ref(4, "changelog")}, "changelog is that of the version"),
+        ({"changelog": ref(5)}, "changelog is that of the version"),
         ({"catalog": Catalog()}, "column family"),
     ],
 )
@@ -204,10 +208,14 @@ def test_retention_keeps_what_retained_versions_refer_to() -> None:
     oldest = oldest_retained(latest=10, versions_to_retain=3)
     assert oldest == 8
     names = [name(v) for v in range(1, 11)] + [name(6, "segment"), name(9, "segment", "f"), "_metadata"]
-    names += [f".{name(2)}.ab.tmp", f".{name(9)}.ab.tmp"]
+    names += [f".{name(2)}.ab.tmp", f".{name(9)}.ab.tmp", name(7, "changelog"), name(8, "changelog")]
     assert retained_versions(names, oldest) == [name(8), name(9), name(10)]
     references = {name(8): frozenset({name(7), name(6, "segment")}), name(10): frozenset({name(9)})}
-    assert deletable(names, oldest, references) == [*(name(v) for v in range(1, 7)), f".{name(2)}.ab.tmp"]
+    assert deletable(names, oldest, references) == [
+        *(name(v) for v in range(1, 7)),
+        f".{name(2)}.ab.tmp",
+        name(7, "changelog"),
+    ]
 
 
 def test_retention_keeps_a_segment_that_another_executor_is_about_to_list() -> None:

@@ -8,8 +8,8 @@ from keygroups.checkpoint.manifest import Catalog
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.layout import BlockLayout
+from keygroups.store.publish import Upload
 from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey
-from keygroups.store.store import Upload
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -33,10 +33,11 @@ class Load(Message, frozen=True):
 
 
 class ReadChange(Message, frozen=True):
-    """Ask what a version changed; see ``Load``."""
+    """Ask what a version changed, each write of it or each key; see ``Load``."""
 
     store: int
     key: VersionKey
+    writes: bool
     listing: list[Listed] | None = None
     missing: list[str] = []
 
@@ -60,6 +61,7 @@ class Commit(Message, frozen=True):
     catalog: Catalog
     written: int = 0
     empty: bool = False
+    changelog: list[Chunk] = []
 
 
 class Abort(Message, frozen=True):
@@ -126,17 +128,17 @@ class VersionView(Message, frozen=True):
 
 
 class ChangeView(Message, frozen=True):
-    """A version with its own rows only, and the version it was built on."""
+    """A version with the rows that it changed only, and the version it was built on."""
 
     version: VersionView
     parent: VersionKey | None
 
 
 class Committed(Message, frozen=True):
-    """The new version, the file that makes it durable, and whether to compact."""
+    """The new version, the files that make it durable, in their order, and whether to compact."""
 
     version: VersionView
-    upload: Upload
+    uploads: list[Upload]
     compact: bool
     sort_millis: int
 

@@ -107,7 +107,7 @@ class Server:
         return m.version_view(version)
 
     def _change(self, request: m.ReadChange) -> m.ChangeView:
-        change = self._store(request.store).change(request.key, request.listing, request.missing)
+        change = self._store(request.store).change(request.key, request.listing, request.missing, writes=request.writes)
         return m.ChangeView(version=m.version_view(change.version), parent=change.parent)
 
     def _apply(self, request: m.Apply) -> m.SegmentView:
@@ -117,12 +117,14 @@ class Server:
         store = self._store(request.store)
         start = time.perf_counter()
         base = store.empty(request.base) if request.empty else store.known(request.base)
-        version, upload = store.commit(request.session, base, request.chunks, request.catalog, request.written)
+        version, uploads = store.commit(
+            request.session, base, request.chunks, request.catalog, request.written, request.changelog
+        )
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
         if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:
             release_unused()
-        return m.Committed(version=m.version_view(version), upload=upload, compact=compact, sort_millis=millis)
+        return m.Committed(version=m.version_view(version), uploads=uploads, compact=compact, sort_millis=millis)
 
     def _compact(self, request: m.Compact) -> dict[str, Any] | None:
         store = self._store(request.store)

@@ -113,7 +113,7 @@ class FileRef(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The manifest of a version file or of a compacted segment.
+    """The manifest of a version file, of a compacted segment, or of a changelog.
 
     Attributes:
         format: version of this format.
@@ -127,6 +127,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         catalog: column families, and the keys of each in the version.
         parent: the version file this one was built on; empty for the first.
         segments: the files below this one, newest first.
+        changelog: the file with all writes of the version; None where they were not kept, or there were none.
         written_by: name and version of the program.
         id: as in the file's name; empty where it was not written.
     """
@@ -142,6 +143,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     catalog: Catalog
     parent: str = ""
     segments: tuple[FileRef, ...] = ()
+    changelog: FileRef | None = None
     written_by: str = ""
     id: str = ""
 
@@ -174,7 +176,9 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         "no segment is listed twice": len(set(paths)) == len(paths),
         "the parent is an older version file": not manifest.parent
         or (parent is not None and parent.kind == "version" and parent.version < manifest.version),
-        "a compacted segment stands alone": manifest.kind == "version" or not manifest.segments,
+        "only a version file names others": manifest.kind == "version" or not (manifest.segments or manifest.changelog),
+        "the changelog is that of the version": manifest.changelog is None
+        or manifest.changelog.path == f"{manifest.store}/{FileName('changelog', manifest.version, manifest.id)}",
         "there is a column family": len(ids) > 0,
         "column families are numbered": ids == sorted(set(ids)) and max(ids, default=0) < manifest.catalog.next_family,
         "column families have numbers of 16 bits": manifest.catalog.next_family <= MAX_FAMILIES,

@@ -2,6 +2,7 @@
 
 ``v<version, 20 digits>_<id>.arrow`` is a version file: the rows that the batch changed, and the manifest.
 ``s<version, 20 digits>_<id>.arrow`` is a compacted segment that covers everything up to that version.
+``c<version, 20 digits>_<id>.arrow`` is the changelog of the version file with the same id: all writes of the batch.
 The id is unique to the attempt that wrote the file, so no file is ever written twice: 16 digits of time in
 microseconds, which order attempts where a file system's times do not tell them apart, and 16 random digits.
 """
@@ -13,13 +14,13 @@ import secrets
 import time
 from typing import Literal, NamedTuple
 
-Kind = Literal["version", "segment"]
+Kind = Literal["version", "segment", "changelog"]
 
-_LETTERS: dict[str, Kind] = {"v": "version", "s": "segment"}
-_NAME = re.compile(r"([vs])([0-9]{20})_([0-9a-f]{32})\.arrow")
+_LETTERS: dict[str, Kind] = {"v": "version", "s": "segment", "c": "changelog"}
+_NAME = re.compile(r"([vsc])([0-9]{20})_([0-9a-f]{32})\.arrow")
 _STORE = re.compile(r"[0-9]{1,10}(/[^/\\:~\x00-\x1f\x7f]{1,100})?")
 _MAX_VERSION = 2**63 - 1
-_TEMPORARY = re.compile(r"^\.([vs])([0-9]{20})_[0-9a-f]{32}\.arrow\.[^.]+\.tmp$")
+_TEMPORARY = re.compile(r"^\.([vsc])([0-9]{20})_[0-9a-f]{32}\.arrow\.[^.]+\.tmp$")
 _FOREIGN = {
     "HDFSBackedStateStoreProvider": re.compile(r"^[0-9]+\.(delta|snapshot)$"),
     "RocksDBStateStoreProvider": re.compile(r"^[0-9]+(_[0-9a-zA-Z-]+)?\.(zip|changelog)$"),
@@ -32,7 +33,7 @@ class FileName(NamedTuple):
     Attributes:
         kind: what the file is.
         version: the version whose changes it holds, or up to which it covers all.
-        id: 32 hexadecimal digits; of a version file, the state store checkpoint id.
+        id: 32 hexadecimal digits; of a version file and its changelog, the state store checkpoint id.
     """
 
     kind: Kind

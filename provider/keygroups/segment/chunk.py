@@ -21,6 +21,7 @@ from keygroups.segment.block import Block, empty_block
 from keygroups.segment.fold import fold
 from keygroups.segment.sort import Mask, Rows, sort_rows
 
+Headers = npt.NDArray[np.void]
 HEADER = np.dtype(
     {
         "names": ["locator", "h", "key_bytes", "value_bytes", "flags"],
@@ -64,24 +65,33 @@ def read_chunk(chunk: Chunk, written: int = 0) -> Block:
     """
     if chunk.rows == 0:
         return empty_block()
-    expected = chunk.rows * HEADER.itemsize + chunk.key_bytes + chunk.value_bytes
-    found = Path(chunk.path).stat().st_size
-    if found != expected:
-        raise InternalError("a chunk has the wrong length", path=chunk.path, expected=expected, found=found)
-    with Path(chunk.path).open("rb") as file:
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    block = _sorted_block(chunk, pa.py_buffer(memory))
+    block = _sorted_block(chunk)
     return replace(block, written=np.full(len(block), written, np.uint32)) if written else block
 
 
-def _sorted_block(chunk: Chunk, memory: pa.Buffer) -> Block:
-    header = np.frombuffer(memory, HEADER, chunk.rows)
-    flags = header["flags"]
-    tombstone = (flags & TOMBSTONE) != 0
-    rows = _living(flags, tombstone)
+def read_columns(chunk: Chunk) -> tuple[Headers, pa.Array, pa.Array]:
+    """The headers, keys and values of a chunk, as they are, over its mapped file.
+
+    Raises:
+        InternalError: the file is not as long as its parts.
+    """
     keys_at = chunk.rows * HEADER.itemsize
+    values_at = keys_at + chunk.key_bytes
+    expected, found = values_at + chunk.value_bytes, Path(chunk.path).stat().st_size
+    if found != expected:
+        raise InternalError("a chunk has the wrong length", path=chunk.path, expected=expected, found=found)
+    with Path(chunk.path).open("rb") as file:
+        memory = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    header = np.frombuffer(memory, HEADER, chunk.rows)
     key = _column(memory.slice(keys_at, chunk.key_bytes), header["key_bytes"], None)
-    value = _column(memory.slice(keys_at + chunk.key_bytes, chunk.value_bytes), header["value_bytes"], tombstone)
+    tombstone = (header["flags"] & TOMBSTONE) != 0
+    return header, key, _column(memory.slice(values_at, chunk.value_bytes), header["value_bytes"], tombstone)
+
+
+def _sorted_block(chunk: Chunk) -> Block:
+    header, key, value = read_columns(chunk)
+    flags = header["flags"]
+    rows = _living(flags)
     appended = (flags & APPENDED) != 0
     if appended.any():
         return _folded(chunk, header, rows[::-1], key, value, appended)
@@ -92,9 +102,7 @@ def _sorted_block(chunk: Chunk, memory: pa.Buffer) -> Block:
     return Block(locator[order], header["h"][rows], key.take(indices), _narrow(value.take(indices)), chunk.family)
 
 
-def _folded(
-    chunk: Chunk, header: npt.NDArray[np.void], rows: Rows, key: pa.Array, value: pa.Array, appended: Mask
-) -> Block:
+def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.Array, appended: Mask) -> Block:
     """Rows of which a key may have several, newest first, as one row a key."""
     indices = arrow(rows)
     bits = pa.py_buffer(np.packbits(appended[rows], bitorder="little"))
@@ -109,9 +117,9 @@ def _folded(
     return fold(block, *sort_rows(block.locator, block.key, runs=True))
 
 
-def _living(flags: npt.NDArray[np.int32], tombstone: npt.NDArray[np.bool_]) -> Rows:
+def _living(flags: npt.NDArray[np.int32]) -> Rows:
     dead = (flags & SUPERSEDED) != 0
-    dead |= tombstone & ((flags & NEW) != 0)
+    dead |= (flags & (TOMBSTONE | NEW)) == TOMBSTONE | NEW
     return np.flatnonzero(~dead)
 
 

@@ -25,7 +25,7 @@ class Change(NamedTuple):
     """What a version changed.
 
     Attributes:
-        version: the version with the rows of its own file only.
+        version: the version with the rows that it changed only.
         parent: the version that it was built on; None for the first.
     """
 
@@ -65,9 +65,19 @@ class Loader:
         """
         return self._from_attempts(key, listing, lambda path: self._load_attempt(path, fetched))
 
-    def change(self, key: VersionKey, listing: Sequence[Listed] | None, fetched: Fetched) -> Change:
-        """What a version above 0 changed. Raises as ``load``."""
-        return self._from_attempts(key, listing, lambda path: self._change_of(path, fetched))
+    def change(self, key: VersionKey, listing: Sequence[Listed] | None, fetched: Fetched, *, writes: bool) -> Change:
+        """What a version above 0 changed.
+
+        Args:
+            key: the version.
+            listing: see ``Wanted``.
+            fetched: what was brought so far.
+            writes: each write, if the version has kept them, rather than each key.
+
+        Raises:
+            As ``load``.
+        """
+        return self._from_attempts(key, listing, lambda path: self._change_of(path, fetched, writes=writes))
 
     def _from_attempts(self, key: VersionKey, listing: Sequence[Listed] | None, read: Callable[[str], T]) -> T:
         candidates = self._candidates(key, listing)
@@ -131,11 +141,12 @@ class Loader:
             fix="restore the file, or restart from a savepoint",
         )
 
-    def _change_of(self, path: str, fetched: Fetched) -> Change:
+    def _change_of(self, path: str, fetched: Fetched, *, writes: bool) -> Change:
         manifest = self._manifest(path, fetched)
         ref = _ref(path, manifest, fetched)
+        shown = manifest.changelog if writes and manifest.changelog else ref
         try:
-            version = self._restore(ref, manifest, [ref], fetched)
+            version = self._restore(ref, manifest, [shown], fetched)
         except _DamagedError as error:
             raise error.cause from None
         parent = parse_name(manifest.parent)

@@ -6,43 +6,27 @@ import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import NamedTuple
 
-from keygroups._version import __version__
 from keygroups.backend.base import Backend, Run
 from keygroups.backend.base.run import durable_files
-from keygroups.checkpoint.manifest import Catalog, FileRef, Manifest
-from keygroups.checkpoint.names import FileName, new_name
+from keygroups.checkpoint.manifest import Catalog, FileRef
+from keygroups.checkpoint.names import new_name
 from keygroups.errors import RetryError
 from keygroups.segment.chunk import Chunk
-from keygroups.segment.file import Segment, write_checkpoint_form
-from keygroups.segment.rows import SortedRows
+from keygroups.segment.file import Segment
 from keygroups.settings import Settings
 from keygroups.store.cleanup import Cleanup
+from keygroups.store.commit import Writer, Writes
 from keygroups.store.compaction import Compaction
 from keygroups.store.fetched import Fetched
 from keygroups.store.key_groups import default_max_parallelism
 from keygroups.store.load import Change, Loader
+from keygroups.store.publish import Publisher, Upload
 from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
-
-_WRITERS = ThreadPoolExecutor(thread_name_prefix="keygroups-writer")
 
 VERSIONS_IN_MEMORY = 2
 """The latest, and the one before it for a retried batch; older ones would keep compacted segments on the disk."""
-
-
-class Upload(NamedTuple):
-    """A local file that the JVM is to upload, and then to delete.
-
-    Attributes:
-        path: the local file.
-        name: its name in the store's checkpoint folder.
-    """
-
-    path: str
-    name: str
 
 
 class Store:
@@ -63,6 +47,8 @@ class Store:
         self._lock = threading.Lock()
         self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
         self._sessions: dict[str, list[Segment]] = {}
+        self._publisher = Publisher(spec, settings.compression, folder)
+        self._writer = Writer(backend, self._publisher)
         self._loader = Loader(spec, settings.max_parallelism, backend, self._run_of)
         self._change: Change | None = None
         self._compaction = Compaction(backend)
@@ -84,10 +70,12 @@ class Store:
         self._remember(version)
         return version
 
-    def change(self, key: VersionKey, listing: Sequence[Listed] | None, missing: Sequence[str]) -> Change:
-        """What a version changed; good until the next one is asked for. Raises as ``Loader.change``."""
+    def change(
+        self, key: VersionKey, listing: Sequence[Listed] | None, missing: Sequence[str], *, writes: bool = False
+    ) -> Change:
+        """What a version changed; good until the next one is asked for. See ``Loader.change``."""
         fetched = Fetched(self._folder / "fetched", frozenset(missing))
-        self._change = self._loader.change(key, listing, fetched)
+        self._change = self._loader.change(key, listing, fetched, writes=writes)
         fetched.discard(head=False)
         return self._change
 
@@ -105,36 +93,44 @@ class Store:
 
     def apply(self, session: str, chunks: Sequence[Chunk], written: int) -> Segment:
         """Take full chunks of a session that goes on; they become the newest of the session's segments."""
-        segment = self._backend.keep(self._sorted(chunks, written))
+        segment = self._backend.keep(self._writer.sorted(chunks, written))
         with self._lock:
             self._sessions.setdefault(session, []).insert(0, segment)
         return segment
 
     def commit(
-        self, session: str, parent: Version, chunks: Sequence[Chunk], catalog: Catalog, written: int
-    ) -> tuple[Version, Upload]:
-        """Make the session's writes the version after ``parent``; see ``read_chunk`` for ``written``.
+        self,
+        session: str,
+        parent: Version,
+        chunks: Sequence[Chunk],
+        catalog: Catalog,
+        written: int = 0,
+        changelog: Sequence[Chunk] = (),
+    ) -> tuple[Version, list[Upload]]:
+        """Make the session's writes the version after ``parent``.
 
-        It is durable once the JVM has uploaded the file; if that fails, it calls ``forget``.
+        It is durable once the JVM has uploaded the files, one after another; if that fails, it calls ``forget``.
+
+        Args:
+            session: whose full chunks were taken by ``apply``.
+            parent: the version it was built on.
+            chunks: its last writes.
+            catalog: the new version's.
+            written: see ``read_chunk``.
+            changelog: all its writes, superseded ones too, in the order of the calls; empty if they are not kept.
 
         Raises:
             CapacityError: the local disk is full.
         """
         with self._lock:
             applied = self._sessions.pop(session, [])
-        rows = self._sorted(chunks, written)
         name = new_name("version", parent.key.version + 1)
-        if applied:
-            change = self._backend.merge([self._backend.keep(rows), *applied], catalog.ids, bottom=False)
-            ref, upload = self._publish(name, change.content, catalog, parent)
-            change.rest()
-        else:
-            change, ref, upload = self._keep_and_publish(name, rows, catalog, parent)
-        plan = self._backend.advance(parent.plan, Run(change, (ref,)), catalog.num_keys)
-        version = Version(VersionKey(name.version, name.id), ref, catalog, parent.max_parallelism, plan)
+        taken = self._writer.take(name, Writes(applied, chunks, written, changelog), catalog, parent)
+        plan = self._backend.advance(parent.plan, Run(taken.segment, (taken.file,)), catalog.num_keys)
+        version = Version(VersionKey(name.version, name.id), taken.file, catalog, parent.max_parallelism, plan)
         self._cleanup.learn(str(name), durable_files(parent.plan))
         self._remember(version)
-        return version, upload
+        return version, taken.uploads
 
     def abort(self, session: str) -> None:
         """Drop a session."""
@@ -164,7 +160,7 @@ class Store:
                 return None
             run, covered = merged
             name = new_name("segment", max(ref.name.version for ref in run.files))
-            ref, upload = self._publish(name, run.segment.content, version.catalog, version)
+            ref, upload = self._publisher.publish(name, run.segment.content, version.catalog, version)
             run.segment.rest()
             self._compaction.pending[str(name)] = (run, ref)
             with self._lock:
@@ -198,50 +194,6 @@ class Store:
             self._versions.clear()
             self._sessions.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _sorted(self, chunks: Sequence[Chunk], written: int) -> SortedRows:
-        try:
-            return self._backend.sort(chunks, written)
-        finally:
-            for chunk in chunks:
-                Path(chunk.path).unlink(missing_ok=True)
-
-    def _keep_and_publish(
-        self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version
-    ) -> tuple[Segment, FileRef, Upload]:
-        """Write both forms of the same rows side by side: one waits for the disk while the other compresses."""
-        keeping = _WRITERS.submit(self._backend.keep, rows)
-        try:
-            ref, upload = self._publish(name, rows, catalog, base)
-        finally:
-            wait([keeping])
-        try:
-            return keeping.result(), ref, upload
-        except BaseException:
-            Path(upload.path).unlink(missing_ok=True)
-            raise
-
-    def _publish(self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version) -> tuple[FileRef, Upload]:
-        """Write the checkpoint form of rows."""
-        version_file = name.kind == "version"
-        manifest = Manifest(
-            kind=name.kind,
-            store=self.spec.store,
-            version=name.version,
-            rows=len(rows),
-            checksum=rows.checksum(),
-            max_parallelism=base.max_parallelism,
-            partitions=self.spec.partitions,
-            catalog=catalog,
-            parent=str(base.file.name) if version_file and base.file else "",
-            segments=durable_files(base.plan) if version_file else (),
-            written_by=f"keygroups {__version__}",
-            id=name.id,
-        )
-        path = self._folder / str(name)
-        write_checkpoint_form(path, rows, manifest.metadata(), self._settings.compression)
-        ref = FileRef(f"{self.spec.store}/{name}", len(rows), path.stat().st_size, manifest.checksum)
-        return ref, Upload(str(path), str(name))
 
     def _new_max_parallelism(self) -> int:
         return self._settings.max_parallelism or default_max_parallelism(self.spec.partitions)

@@ -74,6 +74,14 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
     texts(store.rangeScan(Some(keys.head), Some(keys(1)), family), families(family))
   }
 
+  /** What versions changed in a family: of each record its kind, key, value and batch. */
+  def changes(family: String, from: Long, until: Long): Array[String] = {
+    val feed = provider.asInstanceOf[SupportsFineGrainedReplay].getStateStoreChangeDataReader(from, until, Some(family), None)
+    feed.map { case (kind, key, value, batch) =>
+      s"$batch $kind ${families(family).text(key)} ${Option(value).map(_.getString(0)).orNull}"
+    }.toArray
+  }
+
   def commit(): Long = store.commit()
   def abort(): Unit = store.abort()
   def numKeys(): Long = store.metrics.numKeys

@@ -18,14 +18,14 @@ trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvid
   override def getStateStoreChangeDataReader(startVersion: Long, endVersion: Long, colFamilyNameOpt: Option[String],
       endVersionStateStoreCkptId: Option[String]): SparkInternals.Changes = loading {
     val family = familyToRead(colFamilyNameOpt.getOrElse(StateStore.DEFAULT_COL_FAMILY_NAME))
-    new ChangeFeed(host.changes(startVersion, endVersion, endVersionStateStoreCkptId), family).records
+    new ChangeFeed(host.changes(startVersion, endVersion, endVersionStateStoreCkptId, writes = true), family).records
   }
 
   /** A version, read from the files of an older one and of what changed since, whatever else its own file lists. */
   private def replayed(from: Long, to: Long, fromId: Option[String], toId: Option[String]): Session = loading {
     if (from < 1) throw SparkInternals.unexpectedVersion(from)
     if (to < from) throw SparkInternals.unexpectedVersion(to)
-    val changes = host.changes(from + 1, to, toId)
+    val changes = host.changes(from + 1, to, toId, writes = false)
     try {
       val snapshot = host.load(from, fromId)
       try new Session(host, replay(snapshot, changes), readOnly = true, Expiry.Never)

@@ -36,6 +36,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   val compactionMillis = new AtomicLong()
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
   def overlayBytes: Long = settings.overlayBytes
+  def feedsWrites: Boolean = settings.feedsWrites
   def expectedRows(family: Int): Int = lastRows.getOrElse(family, 0)
   def expiryCursor(family: Int): Long = expiryCursors.getOrDefault(family, 0L)
   def setExpiryCursor(family: Int, locator: Long): Unit = expiryCursors.put(family, locator)
@@ -88,17 +89,18 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
   }
 
   /**
-   * What each version from `start` to `end` changed, oldest first: versions with the rows of their own file only. The caller
-   * releases them.
+   * What each version from `start` to `end` changed, oldest first: versions with those rows only. The caller releases them.
+   *
+   * @param writes each write, of versions that have kept them, rather than each key
    */
-  def changes(start: Long, end: Long, checkpointId: Option[String]): Seq[LoadedVersion] = entered {
+  def changes(start: Long, end: Long, checkpointId: Option[String], writes: Boolean): Seq[LoadedVersion] = entered {
     val store = open()
     var found = List.empty[LoadedVersion]
     var key = Option(VersionKey(end, checkpointId))
     try {
       while (key.exists(_.version >= start)) {
         val change = store.callWithFiles[ChangeView]("change") { (listing, missing) =>
-          LoadRequest(store.number, key.get, listing, missing)
+          ChangeRequest(store.number, key.get, writes, listing, missing)
         }.get
         found ::= mapped(change.version, Map.empty)
         key = change.parent
@@ -128,18 +130,19 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     awaitCompactionIfBehind(session.version.segments.length)
     val rows = session.rowsWritten
     val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.catalog,
-      session.expiry.now, session.version.startsEmpty)
+      session.expiry.now, session.version.startsEmpty, session.sealChangelogs())
     val committed = store.call[Committed]("commit", request).get
     timings.apply = committed.sortMillis
-    timings.uploadBytes = new File(committed.upload.head).length()
-    try Metrics.timed(timings.upload = _)(transfer.upload(committed.upload.head, committed.upload(1)))
+    timings.uploadBytes = committed.uploads.map(upload => new File(upload.head).length()).sum
+    try Metrics.timed(timings.upload = _)(committed.uploads.foreach(upload => transfer.upload(upload.head, upload(1))))
     catch {
       case error: Throwable =>
+        committed.uploads.foreach(upload => new File(upload.head).delete())
         ignoring("forget")(store.call[Boolean]("forget", ForgetRequest(store.number, committed.version.key)))
         throw (error match {
           case known: KeyGroupsException => known
           case _ => Failures.capacity(s"the version file could not be written (path ${transfer.folder}/" +
-            s"${committed.upload(1)}, found $error): the previous version stays good; make the checkpoint's file " +
+            s"${committed.uploads.last(1)}, found $error): the previous version stays good; make the checkpoint's file " +
             "system writable and restart the query", error)
         })
     }

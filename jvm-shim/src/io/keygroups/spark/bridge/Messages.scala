@@ -38,8 +38,12 @@ case class DeletableRequest(store: Int, retain: Int, listing: Option[Seq[Seq[Any
 /** @param written time of the batch in seconds since 1970, 0 without a time to live */
 case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], written: Long)
 
+/** @param changelog all writes in the order of the calls, where the change feed shows them */
 case class CommitRequest(store: Int, session: String, base: VersionKey, chunks: Seq[ChunkMessage], catalog: Catalog,
-    written: Long, empty: Boolean)
+    written: Long, empty: Boolean, changelog: Seq[ChunkMessage])
+
+/** @param writes each write, where the version has kept them, rather than the keys of its own file */
+case class ChangeRequest(store: Int, key: VersionKey, writes: Boolean, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
 
 case class SessionRequest(store: Int, session: String)
 
@@ -53,10 +57,13 @@ case class CloseRequest(store: Int)
 
 case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, segments: Seq[SegmentView])
 
-/** Fields of `keygroups.store.store.Upload`, a pair in JSON: local path, name in the checkpoint folder. */
-case class Committed(version: VersionView, upload: Seq[String], compact: Boolean, sortMillis: Long)
+/**
+ * @param uploads in their order; of each the fields of `keygroups.store.store.Upload`, a pair in JSON: local path, name in the
+ *   checkpoint folder
+ */
+case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: Boolean, sortMillis: Long)
 
-/** What a version changed: a version with the rows of its own file only; and the version that it was built on. */
+/** What a version changed: a version with those rows only; and the version that it was built on. */
 case class ChangeView(version: VersionView, parent: Option[VersionKey])
 
 case class Compacted(version: VersionView, upload: Seq[String])

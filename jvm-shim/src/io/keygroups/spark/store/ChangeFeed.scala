@@ -11,9 +11,10 @@ import org.apache.spark.unsafe.Platform
 
 /**
  * The rows of one family that versions changed, as Spark's state reader wants them: what happened, key, value (null of a
- * removed key), and the batch. A key comes once a batch, with what it was at its end; of a list each value comes by itself.
+ * removed key), and the batch. Of a batch whose writes were kept all come, in their order; of any other a key comes once,
+ * with what it was at its end. Of a list each value comes by itself.
  *
- * @param changes versions with the rows of their own files only, oldest first; released at the end
+ * @param changes versions with the rows that they changed only, oldest first; released at the end
  */
 final class ChangeFeed(changes: Seq[LoadedVersion], family: Family) {
   private val probe = KeyProbe(family.shape, changes.headOption.fold(1)(_.maxParallelism))

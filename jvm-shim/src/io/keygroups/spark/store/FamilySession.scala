@@ -1,7 +1,6 @@
 package io.keygroups.spark.store
 
 import java.nio.file.Path
-import java.util.UUID
 
 import io.keygroups.spark.Failures
 import io.keygroups.spark.bridge.ChunkMessage
@@ -16,8 +15,10 @@ import org.apache.spark.unsafe.Platform
  * session, segments of the base version.
  *
  * @param maxParallelism G
+ * @param changelog keeps each write for the change feed, null if that shows keys
  */
-final class FamilySession(session: Session, val family: Family, maxParallelism: Int, private var expectedRows: Int) {
+final class FamilySession(session: Session, val family: Family, maxParallelism: Int, private var expectedRows: Int,
+    changelog: Changelog) {
   private var usedProbe: KeyProbe = _
   private val value = new ValueBytes
   private var active: Overlay = _
@@ -91,7 +92,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     val isVisible = existed && !(existing == 0 && belowExpired)
     if (append) overlay.append(existing, probe, value, isVisible, !existed) else overlay.write(existing, probe, value, !existed)
     if (!existed) newKeys += 1
-    session.afterWrite(overlay.bytes - bytesBefore)
+    session.afterWrite(overlay.bytes - bytesBefore + log(value, append && (isVisible || !existed)))
   }
 
   def remove(key: UnsafeRow): Unit = {
@@ -104,9 +105,13 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
       val bytesBefore = overlay.bytes
       overlay.write(existing, probe, value.tombstone(), isNew = false)
       newKeys -= 1
-      session.afterWrite(overlay.bytes - bytesBefore)
+      session.afterWrite(overlay.bytes - bytesBefore + log(value, isAppended = false))
     }
   }
+
+  /** Note a write to the key where the probe stands; the bytes that it takes. */
+  private def log(value: ValueBytes, isAppended: Boolean): Int =
+    if (changelog == null) 0 else changelog.add(probe, value, isAppended)
 
   /**
    * All rows: those of this moment, though rows written while it goes on may show or not.
@@ -211,7 +216,7 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
   def startSorting(folder: Path): Option[ChunkMessage] =
     if (rowsWritten == 0) None
     else {
-      val chunk = active.writeTo(folder.resolve(s"${UUID.randomUUID()}.chunk"), family.id)
+      val chunk = active.writeTo(folder, family.id)
       sorting = active
       expectedRows = active.rows
       active = null
@@ -226,7 +231,13 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
 
   /** Write the active overlay to a file, as the last of this session. */
   def seal(folder: Path): Option[ChunkMessage] =
-    if (rowsWritten == 0) None else Some(active.writeTo(folder.resolve(s"${UUID.randomUUID()}.chunk"), family.id))
+    if (rowsWritten == 0) None else Some(active.writeTo(folder, family.id))
+
+  /** Make room in memory: what is logged goes to a file. */
+  def spillChangelog(folder: Path): Unit = if (changelog != null) changelog.spill(folder)
+
+  /** Each write of this session, in files. */
+  def sealChangelog(folder: Path): Seq[ChunkMessage] = if (changelog == null) Nil else changelog.seal(folder)
 
   /** The writes have become part of the base version. */
   def forgetWrites(): Unit = {
@@ -234,10 +245,11 @@ final class FamilySession(session: Session, val family: Family, maxParallelism: 
     newKeys = 0
   }
 
-  def holdsMemory: Boolean = active != null || sorting != null || retired.nonEmpty
+  def holdsMemory: Boolean = active != null || sorting != null || retired.nonEmpty || changelog != null
 
   def release(): Unit = {
     (retired ++ Option(active) ++ Option(sorting)).foreach(_.release())
+    if (changelog != null) changelog.release()
     retired = Nil
     active = null
     sorting = null

@@ -1,11 +1,9 @@
 package io.keygroups.spark.store
 
-import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
-import java.nio.file.{Files, Path, StandardOpenOption}
+import java.nio.file.Path
 
-import io.keygroups.spark.Failures
 import io.keygroups.spark.bridge.ChunkMessage
 import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.{Arena, Bytes, OffHeap}
@@ -118,21 +116,8 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
       Platform.putLong(null, row + 48, existing)
     }
 
-  /** Write all rows to a file, as `keygroups.segment.chunk` reads them. KeyGroupsException: the local disk is full. */
-  def writeTo(path: Path, family: Int): ChunkMessage =
-    try {
-      val channel = FileChannel.open(path, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
-      try {
-        writeHeaders(channel)
-        keys.writeTo(channel)
-        values.writeTo(channel)
-      } finally channel.close()
-      ChunkMessage(family, path.toString, count, keys.bytes, values.bytes)
-    } catch {
-      case error: IOException =>
-        Files.deleteIfExists(path)
-        throw Failures.localDisk(path.getParent, error)
-    }
+  /** Write all rows to a new file. KeyGroupsException: the local disk is full. */
+  def writeTo(folder: Path, family: Int): ChunkMessage = ChunkFile.write(folder, family, count, keys, values)(writeHeaders)
 
   def release(): Unit = {
     Seq(headers, keys, values).foreach(_.release())
@@ -142,16 +127,11 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
 
   private def newRow(probe: KeyProbe, value: ValueBytes, flags: Int): Long = {
     val row = newHeader()
-    val key = keys.allocate(probe.length)
-    Bytes.copy(probe.base, probe.offset, null, key, probe.length)
     val length = if (value.isTombstone) 0 else value.length
-    val data = values.allocate(length)
-    if (length > 0) Bytes.copy(value.base, value.offset, null, data, length)
-    Platform.putLong(null, row, probe.locator)
-    Platform.putInt(null, row + 8, probe.h)
-    Platform.putInt(null, row + 12, probe.length)
-    Platform.putInt(null, row + 16, length)
-    Platform.putInt(null, row + 20, (count << NumberShift) | flags | (if (value.isTombstone) Tombstone else 0))
+    val key = ChunkFile.append(keys, probe.base, probe.offset, probe.length)
+    val data = ChunkFile.append(values, value.base, value.offset, length)
+    val numbered = (count << NumberShift) | flags | (if (value.isTombstone) Tombstone else 0)
+    ChunkFile.fillHeader(row, probe.locator, probe.h, probe.length, length, numbered)
     Platform.putLong(null, row + 24, key)
     Platform.putLong(null, row + 32, data)
     Platform.putLong(null, row + 40, 0L)
@@ -197,14 +177,14 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
   }
 
   private def writeHeaders(channel: FileChannel): Unit = {
-    val buffer: ByteBuffer = OffHeap.allocate(WrittenBytes * math.max(1, math.min(count, HeadersPerPage)))
+    val buffer: ByteBuffer = OffHeap.allocate(ChunkFile.HeaderBytes * math.max(1, math.min(count, HeadersPerPage)))
     val start = OffHeap.address(buffer)
     try {
       var index = 0
       while (index < count) {
         val rows = math.min(HeadersPerPage, count - index)
         copyHeaders(row(index), rows, start)
-        buffer.clear().limit(rows * WrittenBytes)
+        buffer.clear().limit(rows * ChunkFile.HeaderBytes)
         while (buffer.hasRemaining) channel.write(buffer)
         index += rows
       }
@@ -214,20 +194,18 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
   private def copyHeaders(from: Long, rows: Int, to: Long): Unit = {
     var i = 0
     while (i < rows) {
-      Bytes.copy(null, from + i.toLong * HeaderBytes, null, to + i.toLong * WrittenBytes, WrittenBytes)
+      Bytes.copy(null, from + i.toLong * HeaderBytes, null, to + i.toLong * ChunkFile.HeaderBytes, ChunkFile.HeaderBytes)
       i += 1
     }
   }
 }
 
 /**
- * A row: locator 8, h 4, key length 4, value length 4, number and flags 4, key address 8, value address 8, the next row of
- * its locator 8, the row that it was put after 8.
+ * A row: the header of a chunk's row, with its number above its flags; key address 8, value address 8, the next row of its
+ * locator 8, the row that it was put after 8.
  */
 object Overlay {
   val HeaderBytes = 56
-  /** What Python reads of a header. */
-  val WrittenBytes = 24
   val HeadersPerPage: Int = io.keygroups.spark.memory.PagePool.PageBytes / HeaderBytes
   val HashMask: Long = (1L << 48) - 1
 

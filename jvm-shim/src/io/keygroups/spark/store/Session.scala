@@ -19,6 +19,8 @@ trait SessionHost {
   def setExpiryCursor(family: Int, locator: Long): Unit
   /** Where chunks may be written. */
   def chunkFolder: Path
+  /** Whether the change feed shows each write rather than each key. */
+  def feedsWrites: Boolean
   /** Sort chunks of a session that goes on, in the background. */
   def applyChunks(session: Session, chunks: Seq[ChunkMessage]): Future[MappedSegment]
 }
@@ -73,7 +75,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     known.filter(hasRows).foreach(StoredForm.requireSame(_, family))
     if (known.isEmpty && !readOnly) next += 1
     if (known.isDefined || !readOnly) present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
-    val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id))
+    val changelog = if (host.feedsWrites && !readOnly) new Changelog(family.id) else null
+    val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id), changelog)
     session.see(own ++ base.segments)
     opened = opened.updated(name, session)
     session
@@ -108,6 +111,9 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     finishSorting()
     opened.valuesIterator.flatMap(_.seal(host.chunkFolder)).toSeq
   }
+
+  /** All writes of this session in the order of the calls, where the change feed shows them. */
+  def sealChangelogs(): Seq[ChunkMessage] = opened.valuesIterator.flatMap(_.sealChangelog(host.chunkFolder)).toSeq
 
   /** See the committed version from now on. The overlays have become one of its segments; scans of before end. */
   def moveTo(committed: LoadedVersion): Unit = {
@@ -147,6 +153,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   private def sortActive(): Unit = {
     finishSorting()
     activeBytes = 0
+    opened.valuesIterator.foreach(_.spillChangelog(host.chunkFolder))
     val chunks = opened.valuesIterator.flatMap(_.startSorting(host.chunkFolder)).toSeq
     sorted = host.applyChunks(this, chunks)
   }

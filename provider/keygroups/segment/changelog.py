@@ -1,0 +1,36 @@
+"""Changelogs: all writes of a batch, in the order in which they were made.
+
+A changelog is a segment whose rows have their number in the batch where others have their locator: that keeps the
+order, and a key comes as often as it was written. ``appended`` marks values that were put after those of the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from keygroups.segment.block import Block
+from keygroups.segment.chunk import APPENDED, Chunk, read_columns
+from keygroups.segment.rows import SortedRows
+
+
+def read_changelog(chunks: Sequence[Chunk]) -> SortedRows:
+    """The rows of chunks whose headers hold numbers in the place of locators.
+
+    Args:
+        chunks: those of a column family in their order.
+
+    Raises:
+        InternalError: a file is not as long as its parts.
+    """
+    return SortedRows.of([_block(chunk) for chunk in sorted(chunks, key=lambda chunk: chunk.family)])
+
+
+def _block(chunk: Chunk) -> Block:
+    header, key, value = read_columns(chunk)
+    bits = pa.py_buffer(np.packbits((header["flags"] & APPENDED) != 0, bitorder="little"))
+    appended = pa.Array.from_buffers(pa.bool_(), len(header), [None, bits])
+    number = np.ascontiguousarray(header["locator"])
+    return Block(number, np.ascontiguousarray(header["h"]), key, value, chunk.family, appended)
