@@ -219,7 +219,7 @@ def main(only: tuple[str, ...], sliced: bool, tabled: bool) -> None:
         outcomes.append(outcome := run_suite(suite, excluded))
         (OUTCOMES / f"{suite}.json").write_text(json.dumps(asdict(outcome)))
         counts = f"{outcome.succeeded} passed, {len(outcome.failed)} failed, {len(outcome.excluded)} excluded"
-        counts += f", {outcome.stores} stores of ours"
+        counts += f", {outcome.stores} stores of ours" + ("" if outcome.finished else ", and it did not end")
         click.echo(f"{outcome.suite}: {counts}")
         for test in outcome.failed:
             click.echo(f"  failed: {test}")

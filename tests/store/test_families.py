@@ -21,6 +21,7 @@ FAMILIES = ("values", "lists", "maps", "longs", "floats", "stamps", "times")
 LISTS = ("lists", "stamps")
 ORDERED = ("longs", "floats", "times")
 STEPS, CALLS = 12, 60
+RANGES = 40
 
 
 class Both:
@@ -118,6 +119,39 @@ def _compare(both: Both, random: Random) -> None:
         for number in range(-20, 21):
             both.same("list", "lists", text, number)
             both.same("get", "values", text, number)
+
+
+def test_ranges_of_few_far_apart_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Bounds below, between and above rows, of all magnitudes and both signs; again after a restart."""
+    random, both = Random(11), Both(spark, tmp_path)
+    for version in range(RANGES):
+        both.do("open", version)
+        for family in ORDERED:
+            for row in both.drivers[0].scan(family):
+                text, number, _ = row.split(" ")
+                both.do("remove", family, text, _whole(family, number))
+            for _ in range(random.randint(1, 4)):
+                both.do("put", family, random.choice("ab"), _far(random), "value")
+        both.same("commit")
+        if version % 8 == 7:
+            both.do("restart")
+        both.do("open", version + 1)
+        for family in ORDERED:
+            both.same("scan", family)
+            for _ in range(20):
+                both.same("range", family, "", *sorted((_far(random), _far(random))))
+        both.do("abort")
+    both.do("close")
+
+
+def _far(random: Random) -> int:
+    """A number of any magnitude, not a multiple of 5: those are null among the floats."""
+    number = random.choice((-1, 1)) * random.getrandbits(random.randint(1, 52))
+    return number + 1 if number % 5 == 0 else number
+
+
+def _whole(family: str, number: str) -> int:
+    return int(float(number) * 2) if family == "floats" else int(number)
 
 
 def test_a_range_of_timestamps_is_for_one_key(spark: SparkSession, tmp_path: Path) -> None:

@@ -102,8 +102,10 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
     sqlConf.setConfString("spark.sql.streaming.stateStore.providerClass", providerClass)
     val id = StateStoreProviderId(StateStoreId(checkpoint + "/state", 0, 0, "default"), UUID.randomUUID())
     val default = textFirst(LongType)
+    val conf = spark.sessionState.newHadoopConf()
+    conf.setInt("spark.sql.streaming.internal.stateStore.partitions", FamilyDriver.Partitions)
     StateStoreProvider.createAndInit(id, default, valueSchema, NoPrefixKeyStateEncoderSpec(default), true,
-      new StateStoreConf(sqlConf), spark.sessionState.newHadoopConf(), false, Some(schemas(default)))
+      new StateStoreConf(sqlConf), conf, false, Some(schemas(default)))
   }
 
   private def schemas(default: StructType): StateSchemaProvider = {
@@ -112,6 +114,11 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
     families.values.foreach(f => made.captureSchema(f.name, f.schema, valueSchema))
     made
   }
+}
+
+object FamilyDriver {
+  /** Spark gives it to providers; an index of ours uses it. */
+  private val Partitions = 5
 }
 
 /** One family and its keys. */

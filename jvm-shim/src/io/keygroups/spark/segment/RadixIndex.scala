@@ -18,7 +18,7 @@ final class RadixIndex private[segment] (locators: Long, rows: Int, scale: Scale
   val buckets: Int = scale.buckets
   val bytes: Int = memory.limit()
 
-  /** The bucket of a locator; -1 or `buckets` if it lies outside of the block's range. */
+  /** The bucket of a locator that the block may have; -1 or `buckets` if it lies outside of the block's range. */
   def bucket(target: Long): Long = scale.bucket(target)
 
   /** The first row of a bucket; its last is the one before `start(bucket + 1)`. */
@@ -26,7 +26,7 @@ final class RadixIndex private[segment] (locators: Long, rows: Int, scale: Scale
 
   /** The first row whose locator is not below this one; `rows` if there is none. */
   def lowerBound(target: Long): Int = {
-    val bucket = this.bucket(target)
+    val bucket = scale.bucketOfBound(target)
     if (bucket < 0) return 0
     if (bucket >= buckets) return rows
     var low = start(bucket)
@@ -47,24 +47,42 @@ final class RadixIndex private[segment] (locators: Long, rows: Int, scale: Scale
 /**
  * Buckets of equal width over a range of locators.
  *
- * @param stride a partition owns every N-th key group only; this closes the gaps, or N - 1 of N buckets would be empty
+ * @param stride a partition owns every N-th key group only; this closes the gaps, or N - 1 of N buckets would be empty. The
+ *   top bits of locators in the order of a range scan are no key groups, but a few rows can look as if they were.
  */
 private[segment] final class Scale(firstLocator: Long, lastLocator: Long, rows: Int, val stride: Int) {
   private val reciprocal = (Scale.HashRange + stride - 1) / stride
+  private val owned = group(firstLocator) % stride
   private val first = dense(firstLocator)
   private val range = dense(lastLocator) - first
   private val shift = math.max(0, 64 - java.lang.Long.numberOfLeadingZeros(range) - Scale.bits(rows))
 
   val buckets: Int = (range >>> shift).toInt + 1
 
-  def bucket(target: Long): Long = {
-    val distance = dense(target) - first
+  /** The bucket of a locator in one of the owned key groups; of any other it may be any. */
+  def bucket(target: Long): Long = at(dense(target))
+
+  /** The bucket where a locator belongs, which may lie between the owned key groups, as the bounds of range scans do. */
+  def bucketOfBound(target: Long): Long = {
+    val run = runOf(target)
+    val beside = group(target) - run * stride - owned
+    if (beside == 0) bucket(target)
+    else if (beside < 0) at(run << 48)
+    else at((run << 48) | (Scale.HashRange - 1))
+  }
+
+  private def at(place: Long): Long = {
+    val distance = place - first
     if (distance < 0) -1 else math.min(distance >>> shift, buckets.toLong)
   }
 
-  /** The locator without the gaps between owned key groups; it keeps the order. */
-  private def dense(locator: Long): Long =
-    ((((locator >>> 48) * reciprocal) >>> 48) << 48) | (locator & (Scale.HashRange - 1))
+  /** The locator without the gaps between owned key groups: that keeps the order among those. */
+  private def dense(locator: Long): Long = (runOf(locator) << 48) | (locator & (Scale.HashRange - 1))
+
+  /** In which run of `stride` key groups a locator lies. */
+  private def runOf(locator: Long): Long = (group(locator) * reciprocal) >>> 48
+
+  private def group(locator: Long): Long = locator >>> 48
 }
 
 private[segment] object Scale {

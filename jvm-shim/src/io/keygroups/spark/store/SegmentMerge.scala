@@ -10,6 +10,7 @@ private final class Cursor(segment: Part, start: Option[Long], last: Long) {
     case Some(locator) if at < segment.blocks.length => segment.blocks(at).lowerBound(locator)
     case _ => 0
   }
+  if (at < segment.blocks.length) require(row < block.rows, "a block has no row up to its own last locator")
 
   def block: Block = segment.blocks(at)
   def current: Int = row
