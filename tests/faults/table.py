@@ -31,7 +31,8 @@ class Fault:
         harm: what happens to that file system.
         halts: the JVM halts by itself, at a step of file operations.
         patch: what is wrong in the store process itself: a module of ``faults.patches``.
-        steps: after so many at the latest, the JVM or the store process is gone.
+        steps: after so many at the latest, the JVM or the store process is gone. A batch takes the store process about
+            300, loading both partitions anew up to 1000: it must get further in most of its lives.
     """
 
     title: str

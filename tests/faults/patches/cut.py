@@ -74,7 +74,10 @@ def _os_file(path: str, mode: str = "r") -> pa.NativeFile:
 
 
 _OPERATIONS: dict[ModuleType, tuple[str, ...]] = {
-    os: ("mkdir", "rmdir", "unlink", "open", "listdir", "scandir"),
+    os: (
+        *("open", "listdir", "scandir", "mkdir", "rmdir", "unlink", "rename", "replace", "link", "symlink"),
+        *("truncate", "ftruncate", "fsync"),
+    ),
     io: ("open",),
     mmap: ("mmap",),
 }
