@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import shlex
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,12 +16,12 @@ import psutil
 
 from faults.answers import Batches, same_answers
 from faults.injectors import Injector, disk
+from faults.interpreter import Interpreter
 from faults.table import Fault
 from keygroups.settings import PREFIX
 from remote.jobs import Job
 from support.processes import below, beside, wait_for
 
-PATCHES = Path(__file__).with_name("patches")
 RESTARTS = 30
 """A job that needs more of them can't go on."""
 IDLE_RUNS = 10
@@ -60,6 +58,7 @@ class Campaign:
 
     Attributes:
         fault: what goes wrong.
+        times: how often at least.
         seed: of all random moments.
         folder: for everything; may exist.
         classes: the compiled Scala classes of the tests.
@@ -68,6 +67,7 @@ class Campaign:
     """
 
     fault: Fault
+    times: int
     seed: int
     folder: Path
     classes: Path
@@ -76,23 +76,22 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._rng = random.Random(f"{self.fault.title} {self.seed}")
-        self._interpreter = self.folder / "interpreter"
-        self._log = self._interpreter / "log"
-        if self.fault.patch:
-            self._make_interpreter()
+        given = {"seed": self.seed, "steps": self.fault.steps, "times": self.times}
+        patch = self.fault.patch
+        self._interpreter = Interpreter(self.folder / "interpreter", patch, **given) if patch else None
 
-    def run(self, times: int) -> Result:
+    def run(self) -> Result:
         """Run jobs until the fault was injected often enough, or rows are wrong.
 
         Raises:
             AssertionError: a job can't go on; with the end of its log.
         """
         result = Result()
-        while result.injected < times and result.equal:
+        while result.injected < self.times and result.equal:
             folder, before = self.folder / str(result.runs), self._from_inside()
             with ExitStack() as stack:
                 job, injector = self._prepare(folder, stack)
-                while not self._attempt(job, injector, result, times):
+                while not self._attempt(job, injector, result):
                     result.restarts += 1
                     going = result.restarts <= RESTARTS * (result.runs + 1)
                     assert going, f"seed {self.seed}: the job can't go on\n{job.log()[-8000:]}"
@@ -113,37 +112,38 @@ class Campaign:
             place = stack.enter_context(disk(folder / fault.small, 64))
             injector = partial(fault.harm, place)
             conf |= {PREFIX + "localDir": str(place.path)} if fault.small == "local" else {}
-        if fault.patch:
-            conf[PREFIX + "python"] = str(self._interpreter / "python")
+        if self._interpreter:
+            conf[PREFIX + "python"] = str(self._interpreter.path)
         checkpoint = str(folder / "checkpoint")
         return Job(folder / "job", self.source, checkpoint, conf, str(self.classes), queries=[fault.query]), injector
 
-    def _make_interpreter(self) -> None:
-        """An interpreter for the store process with something wrong in it."""
-        self._interpreter.mkdir(parents=True)
-        shutil.copy(PATCHES / f"{self.fault.patch}.py", self._interpreter / "sitecustomize.py")
-        given = {"FAULT_SEED": self.seed, "FAULT_STEPS": self.fault.steps, "FAULT_LOG": self._log}
-        exports = [f"export {name}={shlex.quote(str(value))}" for name, value in given.items()]
-        path = f'export PYTHONPATH={shlex.quote(str(self._interpreter))}:"$PYTHONPATH"'
-        script = self._interpreter / "python"
-        script.write_text("\n".join(["#!/bin/sh", *exports, path, f'exec {shlex.quote(sys.executable)} "$@"', ""]))
-        script.chmod(0o755)
-
     def _from_inside(self) -> int:
-        """How often the store process did it to itself so far."""
-        return len(self._log.read_text().splitlines()) if self._log.exists() else 0
+        return self._interpreter.injected() if self._interpreter else 0
 
-    def _attempt(self, job: Job, injector: Injector | None, result: Result, times: int) -> bool:
+    def _attempt(self, job: Job, injector: Injector | None, result: Result) -> bool:
         """Start a job and disturb it; whether it came to the end of its input."""
+        halts = self.fault.halts and result.injected < self.times
         if self.fault.halts:
-            step = self._rng.randrange(1, self.fault.steps) if result.injected < times else 0
-            halt = f"-XX:TieredStopAtLevel=1 -Dkeygroups.tests.halt={step}"
-            job.conf = {**job.conf, "spark.driver.extraJavaOptions": halt}
+            halt = f"-Dkeygroups.tests.halt={self._rng.randrange(1, self.fault.steps) if halts else 0}"
+            job.conf = {**job.conf, "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 {halt}"}
         process = job.start()
-        with _disturbing(process, injector, self.fault.seconds, self._rng) as injected:
-            process.communicate()
-        result.injected += len(injected) + (self.fault.halts and process.returncode != 0)
+        try:
+            with _disturbing(process, injector, self.fault.seconds, self._rng) as injected:
+                process.communicate()
+        finally:
+            _end(process)
+        result.injected += len(injected) + (halts and process.returncode != 0)
         return process.returncode == 0
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Leave nothing of a job behind that was given up."""
+    if process.poll() is None:
+        for one in psutil.Process(process.pid).children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        process.kill()
+        process.wait()
 
 
 def _is_quiet(folder: Path) -> bool:

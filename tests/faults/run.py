@@ -59,7 +59,7 @@ def _run(name: str, times: int, seed: int, classes: Path) -> Result:
     write_input(WORK / "in", range(BATCHES), **SIZE)
     query = FAULTS[name].query
     expected = undisturbed(WORK / "undisturbed", WORK / "in", [query])[query]
-    return Campaign(FAULTS[name], seed, WORK, classes, WORK / "in", expected).run(times)
+    return Campaign(FAULTS[name], times, seed, WORK, classes, WORK / "in", expected).run()
 
 
 def _write_table() -> None:

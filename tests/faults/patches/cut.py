@@ -2,7 +2,7 @@
 
 The steps before and after each operation in its local folder are counted. At the n-th the process writes a line to
 the file FAULT_LOG, which says where it is, and kills itself. n is random and less than FAULT_STEPS: from FAULT_SEED and
-the number of lines so far.
+the number of lines so far. After FAULT_TIMES of them there is peace.
 """
 
 import io
@@ -27,8 +27,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _folder = Path.cwd().name  # the JVM starts it in its local folder
-_deaths = len(LOG.read_text().splitlines()) if LOG.exists() else 0
-_last = random.Random(f"{os.environ['FAULT_SEED']} {_deaths}").randrange(1, int(os.environ["FAULT_STEPS"]))
+_deaths = len(LOG.read_text().splitlines())
+_rng = random.Random(f"{os.environ['FAULT_SEED']} {_deaths}")
+_last = _rng.randrange(1, int(os.environ["FAULT_STEPS"])) if _deaths < int(os.environ["FAULT_TIMES"]) else 0
 _steps = itertools.count(1)
 
 
