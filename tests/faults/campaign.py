@@ -14,12 +14,12 @@ from pathlib import Path
 
 import psutil
 
-from faults.answers import Batches, same_answers
 from faults.injectors import Injector, disk
 from faults.interpreter import Interpreter
 from faults.table import Fault
 from keygroups.settings import PREFIX
 from remote.jobs import Job
+from support.answers import Batches, same_answers
 from support.processes import below, beside, wait_for
 
 RESTARTS = 30
