@@ -53,7 +53,7 @@ bench: setup ## Measure Spark's providers and this one in one run
 conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME")
 	$(BIN)/python tests/conformance/conformance.py $(ARGS)
 
-faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --times N")
+faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --times N --add")
 	PYTHONPATH=tests:provider $(BIN)/python -m faults.run $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers

@@ -1,9 +1,11 @@
-"""Fixtures of all tests: the Spark session, and the cases of the differential suite, each of which runs once."""
+"""Fixtures of all tests: the Spark session, the wheel, the cases of the differential suite; each is made once."""
 
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +13,7 @@ from pyspark.sql import SparkSession
 from keygroups.configure import jars
 from support.case import Case
 from support.engine import Outcome, run_case
+from support.outside import build_wheel
 from support.scala_classes import compile_classes
 from support.spark import PROVIDERS, build_session
 
@@ -35,6 +38,12 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this source tree."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
 def pair(request: pytest.FixtureRequest) -> tuple[str, ...]:
     """Short names of the providers that the differential suite compares."""
     names = tuple(request.config.getoption("--pair").split(","))
@@ -51,6 +60,15 @@ def pair(request: pytest.FixtureRequest) -> tuple[str, ...]:
 def seed(request: pytest.FixtureRequest) -> int:
     """Seed of the input of the differential suite."""
     return int(request.config.getoption("--seed"))
+
+
+@pytest.fixture
+def any_seed(request: pytest.FixtureRequest) -> int:
+    """Seed of random moments, another one in each run; ``--seed`` repeats it."""
+    given = int(request.config.getoption("--seed"))
+    chosen = random.randrange(1 << 30) if given == 1 else given
+    print(f"--seed {chosen}")
+    return chosen
 
 
 @pytest.fixture(scope="session")

@@ -38,8 +38,8 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
 
     Args:
         builder: The builder of the session. What it lists in ``spark.jars`` and ``spark.sql.extensions`` is kept.
-        python: Interpreter that runs the store on each executor. For a local master the default is this interpreter;
-            otherwise it is the executor's own.
+        python: Interpreter that runs the store on each executor. The default is what the builder has for it; without
+            that it is this interpreter for a local master, and the executor's own otherwise.
         **settings: Settings by their name without the prefix, such as ``overlayBytes="128m"``.
 
     Returns:
@@ -52,7 +52,8 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     options: dict[str, object] = getattr(builder, "_options", {})
     if str(options.get("spark.remote", "local")).startswith("sc:"):
         raise SettingError("a Spark Connect client cannot load jars", fix="put `keygroups conf` on the server")
-    if python is None and str(options.get("spark.master", "local")).startswith("local"):
+    local = str(options.get("spark.master", "local")).startswith("local")
+    if python is None and PREFIX + "python" not in options and local:
         python = sys.executable
     wanted = provider_conf({name: str(value) for name, value in settings.items()}, python=python)
     lists = {"spark.jars": str(jar_path()), EXTENSIONS_SETTING: EXTENSIONS}

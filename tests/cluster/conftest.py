@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from cluster.environment import borrowed, build_wheel
+from cluster.environment import borrowed
 from cluster.jobs import counts
 from cluster.standalone import Cluster, standalone
-from remote.jobs import Job, write_input
+from remote.jobs import undisturbed, write_input
 
 BATCHES = 7
 
@@ -34,14 +34,7 @@ def expected(source: Path) -> dict[int, list[list[object]]]:
 @pytest.fixture(scope="session")
 def joined(source: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[Any]]:
     """What the join gives with Spark's RocksDB provider in one process, undisturbed."""
-    folder = tmp_path_factory.mktemp("expected")
-    return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb", queries=["join"]).run()["join"]
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this source tree."""
-    return build_wheel(tmp_path_factory.mktemp("wheel"))
+    return undisturbed(tmp_path_factory.mktemp("expected"), source, ["join"])["join"]
 
 
 @pytest.fixture(scope="session")
@@ -66,9 +59,6 @@ def own(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def rng(request: pytest.FixtureRequest) -> random.Random:
-    """Moments of faults; ``--seed`` repeats them."""
-    seed = request.config.getoption("--seed")
-    seed = random.randrange(1 << 30) if seed == 1 else seed
-    print(f"--seed {seed}")
-    return random.Random(seed)
+def rng(any_seed: int) -> random.Random:
+    """Moments of faults."""
+    return random.Random(any_seed)

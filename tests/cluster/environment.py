@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import venv
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -13,26 +10,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from cluster.standalone import HIDDEN
-from support.spark import ROOT
-
 NAME = "spark-keygroups"
-
-
-def run(folder: Path, *command: object) -> str:
-    """Run a command in a folder, with nothing of this environment to lean on, and give what it prints."""
-    env = {name: value for name, value in os.environ.items() if name not in HIDDEN}
-    words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def build_wheel(folder: Path) -> Path:
-    """Build the wheel of this source tree."""
-    run(folder, sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT)
-    (built,) = folder.glob("*.whl")
-    return built
 
 
 def borrowed(folder: Path, wheel: Path | None, *, without: Iterable[str] = ()) -> Path:

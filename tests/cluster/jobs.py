@@ -10,9 +10,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from cluster.leftovers import unneeded
-from cluster.standalone import Cluster, wait_for
+from cluster.standalone import Cluster
 from keygroups.settings import PREFIX
 from remote.jobs import Job, Rows
+from support.processes import wait_for
 
 SCRIPT = Path(__file__).with_name("job.py")
 STATE = "spark.sql.streaming.stateStore."

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 import pyspark
 
+from support.outside import environment
+from support.processes import below, wait_for
+
 SPARK_HOME = Path(pyspark.__file__).parent
-# What executors must not inherit: with it they would find our sources, or another interpreter.
-HIDDEN = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_CONF_DIR")
 STORE = "keygroups.bridge"
-T = TypeVar("T")
 
 
 @dataclass
@@ -61,7 +57,7 @@ class Cluster:
         return [*self.executors(), *self.stores(), *self._processes("pyspark.daemon"), *folders]
 
     def _processes(self, word: str) -> list[psutil.Process]:
-        return [process for process in _below(self.folder) if any(word in part for part in process.info["cmdline"])]
+        return [process for process in below(self.folder) if any(word in part for part in process.info["cmdline"])]
 
 
 @contextmanager
@@ -94,24 +90,16 @@ def standalone(folder: Path, workers: int = 2, cores: int = 1) -> Iterator[Clust
             daemon.terminate()
         for daemon in daemons:
             daemon.wait()
-        for process in _below(folder):
+        for process in below(folder):
             process.kill()
-
-
-def wait_for(condition: Callable[[], T], seconds: float = 60, problem: Callable[[], str] = lambda: "") -> T:
-    """Wait until the condition gives something true, and give that."""
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline, f"waited {seconds} s in vain {problem()}"
-        threading.Event().wait(0.05)
-    return found
 
 
 def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
     kind = "master.Master" if name == "master" else "worker.Worker"
     command = [str(SPARK_HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", *arguments]
     own = {"SPARK_HOME": str(SPARK_HOME), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_DIRS": str(folder / "local")}
-    env = {key: value for key, value in os.environ.items() if key not in HIDDEN} | own
+    # Else executors would inherit it, and find our sources.
+    env = environment() | own
     (folder / "local").mkdir(exist_ok=True)
     with (folder / f"{name}.log").open("w") as log:
         return subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=env, cwd=folder)
@@ -120,13 +108,3 @@ def _start(folder: Path, name: str, *arguments: str) -> subprocess.Popen[bytes]:
 def _find(log: Path, pattern: str) -> str:
     match = re.search(pattern, log.read_text())
     return match[1] if match else ""
-
-
-def _below(folder: Path) -> list[psutil.Process]:
-    """Processes that work in the folder."""
-    found = []
-    for process in psutil.process_iter(["cmdline", "cwd", "status"]):
-        place = process.info["cwd"]
-        if place and Path(place).is_relative_to(folder) and process.info["status"] != psutil.STATUS_ZOMBIE:
-            found.append(process)
-    return found

@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from cluster.environment import borrowed, run
+from cluster.environment import borrowed
 from cluster.jobs import SETTINGS, assert_nothing_left, run_while
-from cluster.standalone import SPARK_HOME, Cluster, wait_for
+from cluster.standalone import SPARK_HOME, Cluster
 from keygroups import __version__
 from keygroups.configure import jar_path, provider_conf
 from keygroups.tools.conf import flags
 from remote.jobs import Job
+from support.outside import run
+from support.processes import wait_for
 from support.spark import ROOT
 
 pytestmark = pytest.mark.slow

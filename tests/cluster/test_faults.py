@@ -12,8 +12,9 @@ import pytest
 
 from cluster.jobs import STATE, assert_nothing_left, cluster_job, kill_executor, run_while
 from cluster.leftovers import versions
-from cluster.standalone import Cluster, wait_for
+from cluster.standalone import Cluster
 from remote.jobs import write_input
+from support.processes import wait_for
 
 pytestmark = pytest.mark.slow
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -88,6 +89,4 @@ def disk(path: Path, megabytes: int) -> Iterator[Disk]:
 
 
 def _pause(rng: random.Random) -> None:
-    from threading import Event
-
-    Event().wait(rng.uniform(0.2, 1.5))
+    threading.Event().wait(rng.uniform(0.2, 1.5))

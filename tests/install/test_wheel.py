@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import venv
 import zipfile
 from pathlib import Path
@@ -14,28 +11,11 @@ import pytest
 
 from keygroups import __version__
 from keygroups.configure import PROVIDER, PROVIDER_CLASS
+from support.outside import run
+from support.spark import ROOT
 
-ROOT = Path(__file__).parents[2]
 JAR = "keygroups/jars/keygroups-spark4.3_2.13.jar"
 EXTENSION = "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider"
-LOCAL = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
-
-
-def run(folder: Path, *command: object) -> str:
-    """Run a command in a folder, with nothing of this environment to lean on, and give what it prints."""
-    environment = {name: value for name, value in os.environ.items() if name not in LOCAL}
-    words = [str(word) for word in command]
-    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    run(folder, sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT)
-    (built,) = folder.glob("*.whl")
-    return built
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from remote.jobs import Job, Rows, write_input
+from remote.jobs import Rows, undisturbed, write_input
 from servers.s3 import S3, Kind, s3
 
 BATCHES = 6
@@ -24,8 +24,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def expected(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Rows:
     """What Spark's RocksDB provider gives on a local disk, undisturbed."""
-    folder = tmp_path_factory.mktemp("expected")
-    return Job(folder, source, str(folder / "checkpoint"), provider="rocksdb").run()
+    return undisturbed(tmp_path_factory.mktemp("expected"), source)
 
 
 @pytest.fixture

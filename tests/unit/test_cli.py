@@ -133,6 +133,12 @@ def test_only_a_local_master_gets_this_interpreter(
     assert options(keygroups.configure(builder, python=python)).get(f"{PREFIX}python") == expected
 
 
+@pytest.mark.parametrize(("python", "expected"), [(None, "/opt/mine"), ("/opt/python", "/opt/python")])
+def test_configure_keeps_the_interpreter_that_the_builder_names(python: str | None, expected: str) -> None:
+    builder = SparkSession.Builder().master("local[2]").config(f"{PREFIX}python", "/opt/mine")
+    assert options(keygroups.configure(builder, python=python))[f"{PREFIX}python"] == expected
+
+
 def test_configure_keeps_other_jars_and_adds_its_own_once(jar: Path) -> None:
     builder = SparkSession.Builder().config("spark.jars", "/a.jar,/b.jar")
     keygroups.configure(keygroups.configure(builder))
