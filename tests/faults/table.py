@@ -60,7 +60,7 @@ FAULTS = {
         "kill -9 of a Python worker", RETRIES, injectors.kill(injectors.WORKER, leaves=True), query="transform"
     ),
     "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER), seconds=25),
-    "halt": Fault("power off before or after a step of a file operation on state", HALTS, halts=True, steps=400),
+    "halt": Fault("the JVM halts before or after a step of its file operations on state", HALTS, halts=True, steps=400),
     "checkpoint full": Fault("full checkpoint store", RETRIES, small="checkpoint", seconds=20),
     "checkpoint read-only": Fault(
         "read-only checkpoint store", RETRIES, small="checkpoint", harm=Disk.protect, seconds=20

@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.streaming.checkpointing._
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager.CancellableFSDataOutputStream
 
 /**
- * Spark's file manager on a machine that loses power: at the n-th step of operations on state files, before or after
+ * Spark's file manager in a JVM that does not live long: at the n-th step of operations on state files, before or after
  * something is done, the JVM halts. n is the system property `keygroups.tests.halt`; 0 never halts.
  */
 class HaltingFileManager(path: Path, conf: Configuration) extends FileSystemBasedCheckpointFileManager(path, conf) {
