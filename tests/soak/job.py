@@ -21,7 +21,7 @@ from soak import sample
 from soak.query import Rows, Wave, rows_in_state, rows_of
 from support.spark import prepare_environment
 
-PACE = 0.7
+PACE = 0.6
 """Seconds from one batch to the next. What goes by the clock, such as maintenance, then keeps step with the batches."""
 HEAP = 1024
 """MB of the JVM's heap."""
