@@ -21,8 +21,8 @@ from keygroups.bridge import messages as m
 from keygroups.bridge.memory import BIG_ROWS, release_unused
 from keygroups.errors import CapacityError, InternalError, KeygroupsError, RetryError
 from keygroups.settings import Settings
-from keygroups.store.spec import Version, Wanted
-from keygroups.store.store import Store, Upload
+from keygroups.store.spec import Wanted
+from keygroups.store.store import Store
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,9 @@ class Server:
 
     def _compact(self, request: m.Compact) -> dict[str, Any] | None:
         store = self._store(request.store)
-        done = self._background.submit(_compact, store, thorough=request.thorough).result()
+        done = self._background.submit(store.compact, thorough=request.thorough).result()
+        if done is not None:
+            release_unused()
         return None if done is None else {"version": m.version_view(done[0]), "upload": done[1]}
 
     def _close(self, request: m.Close) -> None:
@@ -143,14 +145,6 @@ class Server:
         if store is None:
             raise RetryError(f"store {number} is not open in this process")
         return store
-
-
-def _compact(store: Store, *, thorough: bool) -> tuple[Version, Upload] | None:
-    """Compact a store, and give back what that took: allocators keep it for the thread that asked for it."""
-    try:
-        return store.compact(thorough=thorough)
-    finally:
-        release_unused()
 
 
 def _yield_processor() -> None:
