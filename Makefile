@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo test test-older test-all bench conformance faults fuzz lint format docs wheel clean
+.PHONY: help setup jar jars demo test test-older test-all bench conformance faults fuzz soak lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the
 
 faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --times N --add")
 	PYTHONPATH=tests:provider $(BIN)/python -m faults.run $(ARGS)
+
+soak: setup ## Run 2,000 batches, check that nothing grows, and write docs/soak.md (ARGS="--batches N --period N")
+	PYTHONPATH=tests:provider $(BIN)/python -m soak.run $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers
 	$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
-from store.driver import PREFIX, Driver
+from store.driver import PREFIX, Driver, server_processes
 from support.spark import session_with
 
 GRACE_SECONDS = 15
@@ -80,3 +80,29 @@ def test_the_write_buffers_of_all_families_share_one_bound(spark: SparkSession, 
     assert driver.numKeys() == 100 * len(families) - 19  # of the floats every fifth is null, the same key
     assert 0 < driver.metric("keyGroupsOverlayBytes") < 2.1 * 2**20
     driver.close()
+
+
+def test_threads_that_come_and_go_leave_no_connection(spark: SparkSession, tmp_path: Path) -> None:
+    """An executor's threads end after a minute without a task: each batch after a pause has new ones."""
+    for turn in range(3):
+        _in_a_new_thread(spark, tmp_path / f"warm-up {turn}")
+    (server,) = server_processes()
+    threads, files = server.num_threads(), server.num_fds()
+    for turn in range(8):
+        _in_a_new_thread(spark, tmp_path / str(turn))
+    assert server.num_threads() <= threads
+    assert server.num_fds() <= files
+
+
+def _in_a_new_thread(spark: SparkSession, folder: Path) -> None:
+    """Open and close a store in a thread of the JVM that did not exist before: PySpark has one for each of ours."""
+
+    def use() -> None:
+        driver = Driver(spark, folder)
+        driver.open(0, "")
+        driver.abort()
+        driver.close()
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()

@@ -6,22 +6,23 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.SecureRandom
 import java.util.Base64
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
+import javax.net.SocketFactory
 
 import scala.util.control.NonFatal
 
 import io.keygroups.spark.{Failures, KeyGroupsException, Settings}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
-import py4j.ClientServer
+import py4j.{CallbackClient, Gateway}
 
 /**
  * A Python process and the py4j client to it. It ends when its standard input closes, so it can't outlive this JVM.
  *
  * @param folder for its local files, 0700; it deletes it at its end
  */
-final class ServerProcess private (process: Process, client: ClientServer, val folder: File) extends Logging {
-  private val api =
-    client.getPythonServerEntryPoint(Array[Class[_]](classOf[ServerApi])).asInstanceOf[ServerApi]
+final class ServerProcess private (process: Process, client: CallbackClient, val folder: File) extends Logging {
+  private val api = client.getPythonServerEntryPoint(new Gateway(null, client), Array[Class[_]](classOf[ServerApi]))
+    .asInstanceOf[ServerApi]
 
   @volatile private var stopped = false
 
@@ -135,16 +136,15 @@ object ServerProcess extends Logging {
   private def cannotStart(python: String, reason: String): String =
     s"the store process can't start with $python on ${InetAddress.getLocalHost.getHostName}: $reason"
 
-  private def connect(port: Int, token: String, timeoutSeconds: Int): ClientServer =
-    new ClientServer.ClientServerBuilder()
-      .javaPort(0)
-      .pythonPort(port)
-      .pythonAddress(InetAddress.getLoopbackAddress)
-      .readTimeout(timeoutSeconds * 1000)
-      .autoStartJavaServer(false)
-      .enableMemoryManagement(false)
-      .authToken(token)
-      .build()
+  /**
+   * As many connections as calls go on at once, each a thread of the process. py4j's ClientServer has one for each thread
+   * that ever called, and keeps it when that thread ends; an executor's threads end after a minute without a task.
+   */
+  private def connect(port: Int, token: String, timeoutSeconds: Int): CallbackClient = {
+    val never = 0L // closes idle connections: py4j would do so from a thread that keeps the JVM from ending
+    new CallbackClient(port, InetAddress.getLoopbackAddress, token, never, TimeUnit.SECONDS, SocketFactory.getDefault,
+      false, timeoutSeconds * 1000)
+  }
 
   /** What the process writes to standard error goes to this executor's log. */
   private def forwardLog(process: Process): Unit = {

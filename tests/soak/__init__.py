@@ -1,0 +1,1 @@
+"""``make soak``: a query of thousands of batches, whose state grows and shrinks in waves."""
