@@ -61,10 +61,10 @@ FAULTS = {
     ),
     "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER), seconds=25),
     "halt": Fault("the JVM halts before or after a step of its file operations on state", HALTS, halts=True, steps=400),
-    "checkpoint full": Fault("full checkpoint store", RETRIES, small="checkpoint", seconds=20),
+    "checkpoint full": Fault("full checkpoint store", RETRIES, small="checkpoint", seconds=6),
     "checkpoint read-only": Fault(
-        "read-only checkpoint store", RETRIES, small="checkpoint", harm=Disk.protect, seconds=20
+        "read-only checkpoint store", RETRIES, small="checkpoint", harm=Disk.protect, seconds=6
     ),
-    "local full": Fault("full local disk", RETRIES, small="local", seconds=8),
+    "local full": Fault("full local disk", RETRIES, small="local", seconds=6),
     "clock": Fault("clock of the store process jumps back an hour, every other second", {}, patch="clock"),
 }

@@ -21,7 +21,7 @@ FAMILIES = ("values", "lists", "maps", "longs", "floats", "stamps", "times")
 LISTS = ("lists", "stamps")
 ORDERED = ("longs", "floats", "times")
 STEPS, CALLS = 12, 60
-RANGES = 40
+RANGES = 20
 
 
 class Both:
