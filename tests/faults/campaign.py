@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -64,6 +64,7 @@ class Campaign:
         classes: the compiled Scala classes of the tests.
         source: folder of input files.
         expected: the rows of each batch.
+        note: is told the result so far, after each job.
     """
 
     fault: Fault
@@ -73,6 +74,7 @@ class Campaign:
     classes: Path
     source: Path
     expected: Batches
+    note: Callable[[Result], None] = print
 
     def __post_init__(self) -> None:
         self._rng = random.Random(f"{self.fault.title} {self.seed}")
@@ -100,6 +102,7 @@ class Campaign:
             result.injected += self._from_inside() - before
             assert result.injected or result.runs < IDLE_RUNS, f"seed {self.seed}: the fault never happens"
             result.equal = same_answers(job.rows()[self.fault.query], self.expected)
+            self.note(result)
             if result.equal:
                 shutil.rmtree(folder)
         return result

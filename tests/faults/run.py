@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import click
@@ -45,21 +47,25 @@ def main(only: tuple[str, ...], times: int, seed: int | None, *, add: bool) -> N
     click.echo(f"seed {seed}")
     for name in only or FAULTS:
         start = time.monotonic()
-        result = _run(name, times, seed, classes)
+        known = (_known(name) if add else None) or Result()
+        result = _run(name, times, seed, classes, partial(_save, name, known))
         click.echo(f"{name}: {result}, {time.monotonic() - start:.0f} s")
-        known = _known(name) if add else None
-        _file(name).write_text(json.dumps(asdict(known + result if known else result)))
         if not result.equal:
             raise click.ClickException(f"wrong rows after '{FAULTS[name].title}', seed {seed}: see {WORK}")
     _write_table()
 
 
-def _run(name: str, times: int, seed: int, classes: Path) -> Result:
+def _run(name: str, times: int, seed: int, classes: Path, save: Callable[[Result], None]) -> Result:
     shutil.rmtree(WORK, ignore_errors=True)
     write_input(WORK / "in", range(BATCHES), **SIZE)
     query = FAULTS[name].query
     expected = undisturbed(WORK / "undisturbed", WORK / "in", [query])[query]
-    return Campaign(FAULTS[name], times, seed, WORK, classes, WORK / "in", expected).run()
+    return Campaign(FAULTS[name], times, seed, WORK, classes, WORK / "in", expected, save).run()
+
+
+def _save(name: str, known: Result, result: Result) -> None:
+    """What was done stays when the rest is broken off."""
+    _file(name).write_text(json.dumps(asdict(known + result)))
 
 
 def _write_table() -> None:

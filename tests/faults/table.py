@@ -59,8 +59,8 @@ FAULTS = {
     "worker": Fault(
         "kill -9 of a Python worker", RETRIES, injectors.kill(injectors.WORKER, leaves=True), query="transform"
     ),
-    "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER), seconds=25),
-    "halt": Fault("the JVM halts before or after a step of its file operations on state", HALTS, halts=True, steps=400),
+    "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER), seconds=16),
+    "halt": Fault("the JVM halts before or after a step of its file operations on state", HALTS, halts=True, steps=150),
     "checkpoint full": Fault("full checkpoint store", RETRIES, small="checkpoint", seconds=6),
     "checkpoint read-only": Fault(
         "read-only checkpoint store", RETRIES, small="checkpoint", harm=Disk.protect, seconds=6
