@@ -115,7 +115,7 @@ def _kill_server(folder: Path) -> bool:
     [
         pytest.param("while rows flow", "*.chunk", marks=pytest.mark.slow),
         pytest.param("while a chunk is sorted", "store-*/segments/*.arrow", marks=pytest.mark.slow),
-        ("in a commit", "store-*/v*.arrow"),
+        pytest.param("in a commit", "store-*/v*.arrow", marks=pytest.mark.slow),
         ("in maintenance", "store-*/s*.arrow"),
     ],
 )

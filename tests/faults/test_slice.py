@@ -17,7 +17,9 @@ from support.scala_classes import compile_classes
 BATCHES = 8
 
 
-@pytest.mark.parametrize(("name", "times", "steps"), [("store", 1, 0), ("cut", 4, 500), ("halt", 1, 60)])
+@pytest.mark.parametrize(
+    ("name", "times", "steps"), [pytest.param("store", 1, 0, marks=pytest.mark.slow), ("cut", 4, 500), ("halt", 1, 60)]
+)
 def test_rows_equal_those_of_an_undisturbed_run(
     name: str, times: int, steps: int, any_seed: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
