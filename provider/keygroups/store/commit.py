@@ -80,6 +80,10 @@ class Writer:
         Raises:
             CapacityError: the local disk is full; nothing is left behind.
         """
+        with _deleted([*writes.chunks, *writes.changelog]):
+            return self._take(name, writes, catalog, base)
+
+    def _take(self, name: FileName, writes: Writes, catalog: Catalog, base: Version) -> Taken:
         logged = self._log(name._replace(kind="changelog"), writes.changelog, catalog, base)
         changelog = logged[0] if logged else None
         uploads = [logged[1]] if logged else []
@@ -100,8 +104,7 @@ class Writer:
     def _log(
         self, name: FileName, chunks: Sequence[Chunk], catalog: Catalog, base: Version
     ) -> tuple[FileRef, Upload] | None:
-        with _deleted(chunks):
-            return self._publisher.publish(name, read_changelog(chunks), catalog, base) if chunks else None
+        return self._publisher.publish(name, read_changelog(chunks), catalog, base) if chunks else None
 
     def _side_by_side(
         self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version, changelog: FileRef | None

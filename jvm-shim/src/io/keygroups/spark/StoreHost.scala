@@ -129,8 +129,9 @@ final class StoreHost(settings: Settings, spec: StoreSpec, transfer: CheckpointF
     val store = open()
     awaitCompactionIfBehind(session.version.segments.length)
     val rows = session.rowsWritten
+    val changelog = session.sealChangelogs() // first: if the disk is full, the session deletes these files with its others
     val request = CommitRequest(store.number, session.id, session.version.key, session.seal(), session.catalog,
-      session.expiry.now, session.version.startsEmpty, session.sealChangelogs())
+      session.expiry.now, session.version.startsEmpty, changelog)
     val committed = store.call[Committed]("commit", request).get
     timings.apply = committed.sortMillis
     timings.uploadBytes = committed.uploads.map(upload => new File(upload.head).length()).sum

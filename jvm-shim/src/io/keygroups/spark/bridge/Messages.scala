@@ -58,7 +58,7 @@ case class CloseRequest(store: Int)
 case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, segments: Seq[SegmentView])
 
 /**
- * @param uploads in their order; of each the fields of `keygroups.store.store.Upload`, a pair in JSON: local path, name in the
+ * @param uploads in their order; of each the fields of `keygroups.store.publish.Upload`, a pair in JSON: local path, name in the
  *   checkpoint folder
  */
 case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: Boolean, sortMillis: Long)

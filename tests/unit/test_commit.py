@@ -1,0 +1,41 @@
+"""What a commit leaves behind when its files can't be written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keygroups.backend.hashmap import HashMapBackend
+from keygroups.checkpoint.manifest import Catalog, Family
+from keygroups.checkpoint.names import new_name
+from keygroups.segment.chunk import HEADER, Chunk
+from keygroups.settings import Settings
+from keygroups.store.commit import Writer, Writes
+from keygroups.store.publish import Publisher
+from keygroups.store.spec import StoreSpec, Version, VersionKey
+
+CATALOG = Catalog((Family(id=0, name="default", key_schema="", value_schema="", encoder=""),), 1)
+
+
+def chunk(path: Path) -> Chunk:
+    """A chunk of one row of 8 bytes key and value."""
+    header = np.zeros(1, HEADER)
+    header["key_bytes"] = header["value_bytes"] = 8
+    path.write_bytes(header.tobytes() + bytes(16))
+    return Chunk(family=0, path=str(path), rows=1, key_bytes=8, value_bytes=8)
+
+
+@pytest.mark.parametrize("logs", [True, False])
+def test_a_failed_commit_leaves_no_chunk(tmp_path: Path, *, logs: bool) -> None:
+    """Neither those of the rows nor those of the changelog, whichever file it is that can't be written."""
+    (local := tmp_path / "local").mkdir()
+    backend = HashMapBackend(local, Settings.parse({}))
+    writer = Writer(backend, Publisher(StoreSpec("state/0", "0", 1), "none", tmp_path / "nowhere"))
+    changelog = [chunk(tmp_path / "changelog.chunk")] if logs else []
+    writes = Writes((), [chunk(tmp_path / "rows.chunk")], 0, changelog)
+    with pytest.raises(FileNotFoundError):
+        writer.take(new_name("version", 1), writes, CATALOG, Version(VersionKey(0), None, Catalog(), 128, ()))
+    assert not list(tmp_path.glob("*.chunk"))
+    assert not list(local.iterdir())
