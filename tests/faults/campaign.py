@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from faults.agent import HALTED, java_options
 from faults.injectors import Injector, disk
 from faults.interpreter import Interpreter
 from faults.table import Fault
@@ -22,7 +23,7 @@ from remote.jobs import Job
 from support.answers import Batches, same_answers
 from support.processes import below, beside, wait_for
 
-RESTARTS = 30
+RESTARTS = 60
 """A job that needs more of them can't go on."""
 IDLE_RUNS = 10
 
@@ -127,15 +128,16 @@ class Campaign:
         """Start a job and disturb it; whether it came to the end of its input."""
         halts = self.fault.halts and result.injected < self.times
         if self.fault.halts:
-            halt = f"-Dkeygroups.tests.halt={self._rng.randrange(1, self.fault.steps) if halts else 0}"
-            job.conf = {**job.conf, "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 {halt}"}
+            agent = java_options(self.folder, self._rng.randrange(1, self.fault.steps) if halts else 0)
+            job.conf = {**job.conf, "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 {agent}"}
+        before = job.log().count(HALTED)
         process = job.start()
         try:
             with _disturbing(process, injector, self.fault.seconds, self._rng) as injected:
                 process.communicate()
         finally:
             _end(process)
-        result.injected += len(injected) + (halts and process.returncode != 0)
+        result.injected += len(injected) + job.log().count(HALTED) - before
         return process.returncode == 0
 
 

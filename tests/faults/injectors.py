@@ -19,17 +19,19 @@ Injector = Callable[[psutil.Process, random.Random], bool]
 """Does its fault to a job's processes; whether it could."""
 
 
-def kill(word: str, *, leaves: bool = False) -> Injector:
+def kill(word: str, *, leaves: bool = False, beside: str = "") -> Injector:
     """kill -9 of one of the processes below the job whose command line has a word.
 
     Args:
         word: in the command line.
         leaves: only processes that one of the same kind has forked.
+        beside: only while the job has a process with this word too.
     """
 
     def inject(job: psutil.Process, rng: random.Random) -> bool:
-        found = [p for p in job.children(recursive=True) if _has(p, word) and (not leaves or _has(p.parent(), word))]
-        if not found:
+        all_of_them = job.children(recursive=True)
+        found = [p for p in all_of_them if _has(p, word) and (not leaves or _has(p.parent(), word))]
+        if not found or not any(_has(p, beside) for p in all_of_them):
             return False
         with contextlib.suppress(psutil.NoSuchProcess):
             rng.choice(found).kill()

@@ -13,8 +13,8 @@ from faults.injectors import Disk, Injector
 
 CLUSTER = {"spark.master": "local-cluster[2,1,1024]", "spark.task.maxFailures": "20"}
 RETRIES = {"spark.master": "local[2,20]"}
-MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
-HALTS = {MANAGER: "keygroups.tests.HaltingFileManager"}
+MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+HADOOP = {"spark.sql.streaming.checkpointFileManagerClass": MANAGER}
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ FAULTS = {
     "worker": Fault(
         "kill -9 of a Python worker", RETRIES, injectors.kill(injectors.WORKER, leaves=True), query="transform"
     ),
-    "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER), seconds=16),
-    "halt": Fault("the JVM halts before or after a step of its file operations on state", HALTS, halts=True, steps=150),
+    "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER, beside=injectors.STORE), seconds=4),
+    "halt": Fault("the JVM halts before or after one of its file operations", halts=True, steps=120),
+    "halt hadoop": Fault("the same, through Spark's file manager as on HDFS", HADOOP, halts=True, steps=120),
     "checkpoint full": Fault("full checkpoint store", RETRIES, small="checkpoint", seconds=6),
     "checkpoint read-only": Fault(
         "read-only checkpoint store", RETRIES, small="checkpoint", harm=Disk.protect, seconds=6

@@ -115,7 +115,8 @@ class Job:
 
     def log(self) -> str:
         """What it has said on standard error so far."""
-        return (self.folder / "log").read_text()
+        log = self.folder / "log"
+        return log.read_text() if log.exists() else ""
 
 
 def undisturbed(folder: Path, source: Path, queries: Sequence[str] = tuple(QUERIES)) -> Rows:
