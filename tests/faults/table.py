@@ -60,8 +60,8 @@ FAULTS = {
         "kill -9 of a Python worker", RETRIES, injectors.kill(injectors.WORKER, leaves=True), query="transform"
     ),
     "driver": Fault("kill -9 of the driver", {}, injectors.kill(injectors.DRIVER, beside=injectors.STORE), seconds=4),
-    "halt": Fault("the JVM halts before or after one of its file operations", halts=True, steps=120),
-    "halt hadoop": Fault("the same, through Spark's file manager as on HDFS", HADOOP, halts=True, steps=120),
+    "halt": Fault("the JVM halts before or after one of its file operations", halts=True, steps=500),
+    "halt hadoop": Fault("the same, through Spark's file manager as on HDFS", HADOOP, halts=True, steps=500),
     "checkpoint full": Fault("full checkpoint store", RETRIES, small="checkpoint", seconds=6),
     "checkpoint read-only": Fault(
         "read-only checkpoint store", RETRIES, small="checkpoint", harm=Disk.protect, seconds=6
