@@ -18,7 +18,7 @@ BATCHES = 8
 
 
 @pytest.mark.parametrize(
-    ("name", "times", "steps"), [pytest.param("store", 1, 0, marks=pytest.mark.slow), ("cut", 4, 500), ("halt", 1, 60)]
+    ("name", "times", "steps"), [pytest.param("store", 1, 0, marks=pytest.mark.slow), ("cut", 4, 500), ("halt", 1, 300)]
 )
 def test_rows_equal_those_of_an_undisturbed_run(
     name: str, times: int, steps: int, any_seed: int, request: pytest.FixtureRequest, tmp_path: Path

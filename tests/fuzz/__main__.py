@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fuzz import jvm_run, python_run
 
-SHARES = {"jvm": 0.60, "manifest": 0.27, "head": 0.06, "restore": 0.06, "load": 0.01}
+SHARES = {"jvm": 0.60, "manifest": 0.27, "head": 0.06, "restore": 0.05, "load": 0.01, "change": 0.01}
 """Of the inputs: a fast reader gets more."""
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -20,10 +20,11 @@ from keygroups.segment.restore import restore_segment
 from keygroups.settings import Settings
 from keygroups.store.fetched import Fetched
 from keygroups.store.load import Loader
-from keygroups.store.spec import Listed, StoreSpec, VersionKey, Wanted
+from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
 
 NAME = "0/the-file"
 Target = Callable[[random.Random], str]
+Read = Callable[[Loader, VersionKey, list[Listed], Fetched], Version]
 
 
 def targets(folder: Path) -> dict[str, Target]:
@@ -34,7 +35,8 @@ def targets(folder: Path) -> dict[str, Target]:
         "manifest": lambda rng: manifest(rng, texts),
         "head": lambda rng: head(rng, files, folder),
         "restore": lambda rng: restore(rng, files, folder),
-        "load": lambda rng: load(rng, store, folder),
+        "load": lambda rng: load(rng, store, folder, Loader.load),
+        "change": lambda rng: load(rng, store, folder, _change),
     }
 
 
@@ -91,8 +93,13 @@ def assert_readable(segment: Segment) -> None:
         block.value.validate(full=True)
 
 
-def load(rng: random.Random, store: dict[str, samples.Sample], folder: Path) -> str:
-    """Version 4 of a store, of which one or two files are mutated, or carry mutated manifests that fit."""
+def _change(loader: Loader, key: VersionKey, listing: list[Listed], fetched: Fetched) -> Version:
+    """The writes of a version, as the change feed shows them."""
+    return loader.change(key, listing, fetched, writes=True).version
+
+
+def load(rng: random.Random, store: dict[str, samples.Sample], folder: Path, read: Read) -> str:
+    """What is read of version 4 of a store, of which one or two files are mutated, or carry mutated manifests that fit."""
     files = {path: sample.data for path, sample in store.items()}
     for path in rng.sample(sorted(files), rng.choice((1, 1, 2))):
         what = rng.random()
@@ -102,10 +109,10 @@ def load(rng: random.Random, store: dict[str, samples.Sample], folder: Path) -> 
             files[path] = mutated(files[path], rng)
         else:
             del files[path]
-    return ending(lambda: _load(files, folder))
+    return ending(lambda: _load(files, folder, read))
 
 
-def _load(files: dict[str, bytes], folder: Path) -> None:
+def _load(files: dict[str, bytes], folder: Path, read: Read) -> None:
     """Load as the bridge does: bring what is wanted and call again."""
     place = folder / "fetched"
     place.mkdir(exist_ok=True)
@@ -118,7 +125,7 @@ def _load(files: dict[str, bytes], folder: Path) -> None:
         for _ in range(100):
             fetched = Fetched(place, frozenset(missing))
             try:
-                version = loader.load(VersionKey(4), listing, fetched)
+                version = read(loader, VersionKey(4), listing, fetched)
             except Wanted as wanted:
                 missing |= _bring(wanted, files, fetched)
                 continue

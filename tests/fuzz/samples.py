@@ -115,12 +115,13 @@ def checkpoint_file(
     parent: str = "",
     segments: tuple[FileRef, ...] = (),
     codec: str = "zstd",
+    changelog: FileRef | None = None,
 ) -> Sample:
     """A file of store 0."""
     manifest = Manifest(
         kind=name.kind, store="0", version=name.version, rows=len(rows), checksum=rows.checksum(),
         max_parallelism=28800, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
-        written_by="fuzz", id=name.id,
+        changelog=changelog, written_by="fuzz", id=name.id,
     )  # fmt: skip
     path = folder / str(name)
     write_checkpoint_form(path, rows, manifest.metadata(), codec)
@@ -141,16 +142,18 @@ def files(folder: Path) -> list[Sample]:
 
 
 def store(folder: Path) -> dict[str, Sample]:
-    """The files of a store whose version 4 is read over a segment of versions 1 to 3, by path."""
+    """The files of a store whose version 4 is read over a segment of versions 1 to 3 and has a changelog, by path."""
     rows = contents()
     found: dict[str, Sample] = {}
     refs: list[FileRef] = []
     for version in (1, 2, 3):
         parent = str(named(version - 1)) if version > 1 else ""
         _add(found, refs, checkpoint_file(folder, rows[version], named(version), parent, tuple(reversed(refs))))
-    _add(found, [], checkpoint_file(folder, rows[4], named(3, "segment")))
-    segment = _ref(f"0/{named(3, 'segment')}", found[f"0/{named(3, 'segment')}"])
-    _add(found, [], checkpoint_file(folder, rows[5], named(4), str(named(3)), (segment,)))
+    more: list[FileRef] = []
+    _add(found, more, checkpoint_file(folder, rows[4], named(3, "segment")))
+    _add(found, more, checkpoint_file(folder, rows[2], named(4, "changelog")))
+    segment, changelog = more
+    _add(found, [], checkpoint_file(folder, rows[5], named(4), str(named(3)), (segment,), changelog=changelog))
     return found
 
 

@@ -9,7 +9,9 @@ from fuzz import jvm_run, python_run
 SEED = 1
 
 
-@pytest.mark.parametrize(("target", "count"), [("manifest", 6000), ("head", 3000), ("restore", 2000), ("load", 300)])
+@pytest.mark.parametrize(
+    ("target", "count"), [("manifest", 6000), ("head", 3000), ("restore", 2000), ("load", 300), ("change", 300)]
+)
 def test_python_reads_or_refuses_mutated_files(target: str, count: int) -> None:
     outcomes, findings = python_run.run(target, SEED, count)
     assert not findings
