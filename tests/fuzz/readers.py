@@ -99,7 +99,7 @@ def _change(loader: Loader, key: VersionKey, listing: list[Listed], fetched: Fet
 
 
 def load(rng: random.Random, store: dict[str, samples.Sample], folder: Path, read: Read) -> str:
-    """What is read of version 4 of a store, of which one or two files are mutated, or carry another manifest that fits."""
+    """What is read of version 4 of a store, of which one or two files are mutated, or carry a mutated manifest."""
     files = {path: sample.data for path, sample in store.items()}
     for path in rng.sample(sorted(files), rng.choice((1, 1, 2))):
         what = rng.random()
