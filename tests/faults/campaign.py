@@ -78,6 +78,7 @@ class Campaign:
     note: Callable[[Result], None] = print
 
     def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
         self._rng = random.Random(f"{self.fault.title} {self.seed}")
         given = {"seed": self.seed, "steps": self.fault.steps, "times": self.times}
         patch = self.fault.patch

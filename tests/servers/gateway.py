@@ -44,6 +44,8 @@ class _Handler(BaseHTTPRequestHandler):
     """One connection of a client."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    """Head and body of an answer are two packets: the second would wait 40 ms for the client's word of the first."""
     server: _Server
 
     def log_message(self, *_: object) -> None:
