@@ -115,7 +115,7 @@ def _kill_server(folder: Path) -> bool:
     [
         pytest.param("while rows flow", "*.chunk", marks=pytest.mark.slow),
         pytest.param("while a chunk is sorted", "store-*/segments/*.arrow", marks=pytest.mark.slow),
-        pytest.param("in a commit", "store-*/v*.arrow", marks=pytest.mark.slow),
+        ("in a commit", "store-*/v*.arrow"),
         ("in maintenance", "store-*/s*.arrow"),
     ],
 )
@@ -160,11 +160,12 @@ def test_driver_killed(
     """The query goes on from its checkpoint in a new driver."""
     rng = random.Random(any_seed)
     expected = write_input(tmp_path, rng)
-    job = start_job(tmp_path)
-    moment(job, rng)
-    _kill_tree(job.pid)
-    job.wait()
-    assert_nothing_left(tmp_path)
+    for _ in range(3):
+        job = start_job(tmp_path)
+        moment(job, rng)
+        _kill_tree(job.pid)
+        job.wait()
+        assert_nothing_left(tmp_path)
     assert start_job(tmp_path).wait(200) == 0
     assert same_answers(results(tmp_path), expected), f"--seed {any_seed}"
     assert_nothing_left(tmp_path)

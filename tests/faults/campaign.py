@@ -24,7 +24,7 @@ from support.answers import Batches, same_answers
 from support.processes import below, beside, wait_for
 
 RESTARTS = 60
-"""A job that needs more of them can't go on."""
+"""A job that needs more of them can't go on: two for each batch. A life that is cut short has one batch or two."""
 IDLE_RUNS = 10
 
 

@@ -8,14 +8,14 @@ import org.apache.xbean.asm9.{ClassReader, ClassVisitor, ClassWriter, MethodVisi
 
 /**
  * A Java agent for a JVM that does not live long. The steps before and after each file operation in the provider's classes
- * are counted, whichever file system it is for; at the n-th the JVM halts. n is the system property `keygroups.tests.halt`;
- * 0 never halts.
+ * are counted, on local disks and through Spark's file manager; at the n-th the JVM halts. n is the system property
+ * `keygroups.tests.halt`; 0 never halts.
  */
 object HaltingAgent {
   private val Ours = "io/keygroups/spark/"
   private val Streaming = "org/apache/spark/sql/execution/streaming/checkpointing/CheckpointFileManager"
-  private val Operations =
-    Set("java/nio/file/Files", "java/nio/channels/FileChannel", Streaming, Streaming + "$CancellableFSDataOutputStream")
+  private val Operations = Set("java/nio/file/Files", "java/nio/channels/FileChannel", "java/io/FileOutputStream",
+    Streaming, Streaming + "$CancellableFSDataOutputStream")
   /** Asking for attributes changes nothing, and would be 4 of 5 steps. */
   private val Questions = Set("exists", "getLastModifiedTime", "isDirectory", "isRegularFile", "size")
   private val left = new AtomicInteger(Integer.getInteger("keygroups.tests.halt", 0))
