@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo test test-older test-all bench conformance faults fuzz soak lint format docs wheel clean
+.PHONY: help setup jar jars demo test test-older test-all bench bench-table conformance faults fuzz soak sizing lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,14 +50,20 @@ fuzz: setup ## Feed mutated files to everything that reads a checkpoint (ARGS="-
 bench: setup ## Measure Spark's providers and this one in one run
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
-conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME")
-	$(BIN)/python tests/conformance/conformance.py $(ARGS)
+bench-table: $(INSTALLED) ## Write the tables of README and docs from the newest results (ARGS=FILE keeps a run first)
+	$(BIN)/python tests/bench/publish.py $(ARGS)
 
-faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --times N --add")
+conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME", "--missing")
+	PYTHONPATH=tests $(BIN)/python -m conformance $(ARGS)
+
+faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --query NAME --times N --seed S")
 	PYTHONPATH=tests:provider $(BIN)/python -m faults.run $(ARGS)
 
 soak: setup ## Run 2,000 batches, check that nothing grows, and write docs/soak.md (ARGS="--batches N --period N")
 	PYTHONPATH=tests:provider $(BIN)/python -m soak.run $(ARGS)
+
+sizing: setup ## Measure what a million rows of state cost, for docs/sizing.md (ARGS="--rows N --text BYTES")
+	PYTHONPATH=tests:provider $(BIN)/python -m docs.sizing $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers
 	$(BIN)/ruff format --check .
@@ -69,8 +75,9 @@ format: $(INSTALLED) ## Format the Python files and fix what can be fixed
 	$(BIN)/ruff check --fix --exit-zero .
 	$(BIN)/ruff format .
 
-docs: $(INSTALLED) ## Write docs/settings.md anew from settings.json
+docs: $(INSTALLED) ## Write docs/settings.md and docs/pictures/ from their sources
 	$(BIN)/keygroups settings > docs/settings.md
+	$(BIN)/python docs/pictures/draw.py
 
 wheel: $(WHEELED) ## Build the wheel, with the jar in it, into dist/
 

@@ -1,4 +1,4 @@
-"""Errors that reach an operator: one class per thing there is to do about them."""
+"""Errors that reach an operator: one class for each kind of remedy."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from typing import ClassVar
 
 
 class KeygroupsError(Exception):
-    """Root of the errors that Keygroups raises on purpose.
+    """Root of the errors that Keygroups raises deliberately.
 
-    Every error renders as one sentence, ``message (path P, expected E, found F): fix``, with the parts that it has.
+    Every error renders as one sentence, ``message (path P, expected E, found F): fix``, with the parts that are given.
 
     Attributes:
-        kind: Name of the class of error. It crosses the bridge to the JVM, so it never changes.
-        path: File or folder that is at fault, or None.
-        expected: What should have been there, or None.
-        found: What was there instead, or None.
-        fix: What the operator does next, or None.
+        kind: Name of the class of error. The JVM depends on it, so it never changes.
+        path: File or folder concerned, or None.
+        expected: What was expected, or None.
+        found: What was found instead, or None.
+        fix: What the operator should do, or None.
     """
 
     kind: ClassVar[str] = "error"
@@ -33,10 +33,10 @@ class KeygroupsError(Exception):
 
         Args:
             message: What went wrong, without a full stop.
-            path: File or folder that is at fault.
-            expected: What should have been there.
-            found: What was there instead.
-            fix: What the operator does next, as an imperative without a full stop.
+            path: File or folder concerned.
+            expected: What was expected.
+            found: What was found instead.
+            fix: What the operator should do, as an imperative without a full stop.
         """
         self.path, self.expected, self.found, self.fix = path, expected, found, fix
         details = {"path": path, "expected": expected, "found": found}
@@ -63,18 +63,18 @@ class CapacityError(KeygroupsError):
 
 
 class RetryError(KeygroupsError):
-    """The session or its process is gone: retry the task. Nothing committed is lost."""
+    """The session or its process no longer exists: retry the task. Nothing committed is lost."""
 
     kind = "retry"
 
 
 class VersionError(KeygroupsError):
-    """Two parts do not fit together: upgrade one of them."""
+    """Two components are incompatible: upgrade one of them."""
 
     kind = "version"
 
 
 class InternalError(KeygroupsError):
-    """Keygroups broke a promise to itself: report a bug."""
+    """An internal invariant is violated: report a bug."""
 
     kind = "internal"

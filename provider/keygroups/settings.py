@@ -13,7 +13,7 @@ import msgspec
 from keygroups.errors import SettingError
 
 PREFIX: Final = "spark.sql.streaming.stateStore.keyGroups."
-"""What every setting starts with in Spark's configuration."""
+"""Prefix of every setting in Spark's configuration."""
 
 _UNITS: Final = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _SIZE: Final = re.compile(r"([0-9]+)\s*(|b|[kmgtp]b?)", re.IGNORECASE)
@@ -45,10 +45,10 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def expected(self) -> str:
-        """What a value has to look like, in words."""
+        """A description of valid values."""
         bounds = f" from {self.min} to {self.max}"
         words = {
-            "string": "a text",
+            "string": "a string",
             "choice": " or ".join(self.choices),
             "int": "a whole number" + bounds,
             "bytes": "a size in bytes" + bounds + ", such as 64m or 67108864",
@@ -60,17 +60,17 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """Read a value.
 
         Args:
-            text: The value as it stands in Spark's configuration.
+            text: The value in Spark's configuration.
 
         Returns:
             The value: bytes, whole numbers and seconds of a duration as int, the rest as text.
 
         Raises:
-            SettingError: The text is not what ``expected`` says.
+            SettingError: The text is not as ``expected`` describes.
         """
         value = _READERS[self.type](text.strip())
         if value is None or not self._allows(value):
-            fix = f"correct it or leave it out, the default is {self.default!r}"
+            fix = f"correct it or leave it out; the default is {self.default!r}"
             raise SettingError(f"{PREFIX}{self.name} is not valid", expected=self.expected, found=repr(text), fix=fix)
         return value
 
@@ -104,7 +104,7 @@ _READERS: Final[dict[str, Callable[[str], int | str | None]]] = {
 
 DECLARATIONS: Final = {
     declared.name: declared
-    # Not a path: --py-files leaves the package in a zip file.
+    # Not read by path: with --py-files the package is in a zip file.
     for declared in msgspec.json.decode(get_data("keygroups", "settings.json") or b"", type=list[Declaration])
 }
 """The settings by name, in the order of ``settings.json``."""
@@ -113,7 +113,7 @@ DECLARATIONS: Final = {
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Values of all settings. Attribute ``max_parallelism`` is the setting ``maxParallelism``, and so on.
 
-    Names, defaults and limits come from ``settings.json``; here are only the types, for the type checker.
+    Names, defaults and limits are in ``settings.json``; this class only declares the types.
     """
 
     backend: str

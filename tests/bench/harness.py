@@ -15,7 +15,9 @@ from providers import BUILD, REPOSITORY
 sys.path.insert(0, str(REPOSITORY / "jvm-shim"))
 from build import SCALAC, java_command, pyspark_jars  # the shim's own way to its compiler
 
-_CLASS: Final = "org.apache.spark.sql.execution.streaming.state.keygroups.bench.BenchStore"
+__all__ = ["BenchStore", "build_jar", "heap_after_gc", "java_command", "jvm_pid", "new_store", "sampler"]
+
+_PACKAGE: Final = "org.apache.spark.sql.execution.streaming.state.keygroups.bench"
 _SOURCES: Final = Path(__file__).resolve().parent / "scala"
 
 
@@ -36,6 +38,13 @@ class BenchStore(Protocol):
     def close(self) -> None: ...
     def version(self) -> int: ...
     def bytesPerRow(self) -> int: ...  # noqa: N802
+
+
+class Sampler(Protocol):
+    """Samples threads of the JVM; see ``scala/Sampler.scala``."""
+
+    def start(self, frame: str) -> None: ...
+    def stop(self) -> dict[str, int]: ...
 
 
 class _BenchStoreClass(Protocol):
@@ -76,5 +85,10 @@ def jvm_pid(spark: SparkSession) -> int:
     return int(cast(Any, spark)._jvm.java.lang.ProcessHandle.current().pid())
 
 
+def sampler(spark: SparkSession) -> Sampler:
+    """Return the sampler of the session's JVM."""
+    return cast(Sampler, attrgetter(f"{_PACKAGE}.Sampler")(cast(Any, spark)._jvm))
+
+
 def _class(spark: SparkSession) -> _BenchStoreClass:
-    return cast(_BenchStoreClass, attrgetter(_CLASS)(cast(Any, spark)._jvm))
+    return cast(_BenchStoreClass, attrgetter(f"{_PACKAGE}.BenchStore")(cast(Any, spark)._jvm))

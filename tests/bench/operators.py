@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
+from harness import sampler
 from plan import Job
 
 _FILES_PER_BATCH: Final = 2  # one a core, so that both cores read
@@ -51,22 +53,35 @@ def measure_operator(spark: SparkSession, job: Job) -> dict[str, Any]:
     """Run the query that the job's part names over all batches.
 
     Returns:
-        ``batch``: triggerExecution in ms, and ``state_rows``, one number a batch with input.
+        ``batch``: triggerExecution in ms, and ``state_rows``, one number a batch with input. ``samples``: where the
+        threads were that serve state to Python, in number of samples, if they were sampled.
 
     Raises:
         RuntimeError: The query lost a batch.
     """
     frame, mode = QUERIES[job.part](lambda: _source(spark, job))
     writer = frame.writeStream.format("noop").outputMode(mode).trigger(availableNow=True)
-    query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
-    query.awaitTermination()
+    with _sampled(spark, job.variant == "sampled") as samples:
+        query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
+        query.awaitTermination()
     progress = [p for p in query.recentProgress if p["numInputRows"]]
     if len(progress) != job.rounds:
         raise RuntimeError(f"expected {job.rounds} batches, found {len(progress)}")
     return {
         "batch": [p["durationMs"]["triggerExecution"] for p in progress],
         "state_rows": [sum(o["numRowsTotal"] for o in p["stateOperators"]) for p in progress],
+        "samples": samples,
     }
+
+
+@contextmanager
+def _sampled(spark: SparkSession, sampled: bool) -> Iterator[dict[str, int]]:
+    samples: dict[str, int] = {}
+    if sampled:
+        sampler(spark).start("TransformWithStateInPySparkStateServer")
+    yield samples
+    if sampled:
+        samples |= dict(sampler(spark).stop())
 
 
 def _source(spark: SparkSession, job: Job) -> DataFrame:
@@ -161,9 +176,9 @@ QUERIES: Final[dict[str, Callable[[Source], tuple[DataFrame, str]]]] = {
 """Queries by the name of their part."""
 
 TITLES: Final = {
-    "sessions": "session windows, s",
-    "join": "stream-stream join, s",
-    "counts": "transformWithState, a count a key, s",
-    "appends": "transformWithState, appends to a list, s",
-    "entries": "transformWithState, a map of 100 entries, s",
+    "sessions": "session windows",
+    "join": "stream-stream join",
+    "counts": "transformWithState, a count a key",
+    "appends": "transformWithState, appends to a list",
+    "entries": "transformWithState, a map of 100 entries",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +10,28 @@ from typing import Any, Final
 from pyspark import __version__
 from pyspark.sql import SparkSession
 
+from plan import Job
+
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 BUILD: Final = REPOSITORY / "build" / "bench"
 OURS: Final = "keygroups"
+BASELINE: Final = "baseline"
+"""Ours too, of another commit."""
 
 _SPARK_STATE: Final = "org.apache.spark.sql.execution.streaming.state"
 _STATE_STORE: Final = "spark.sql.streaming.stateStore"
+_ROCKSDB: Final = f"{_STATE_STORE}.rocksdb"
 _EXIT_SECONDS: Final = 120  # the JVM deletes its local files on the way out
+
+SPARK_CACHE: Final = {f"{_ROCKSDB}.blockCacheSizeMB": "8"}
+"""Spark's own size of RocksDB's block cache, for measurements of memory."""
+
+ABORTABLE: Final = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+    )
+}
+"""Spark's file manager for object stores: it uploads a file under its final name, without a rename."""
 
 
 @dataclass(frozen=True)
@@ -27,68 +41,82 @@ class Provider:
     Attributes:
         name: Short name, as on the command line and in the tables.
         title: What it is, for the tables' notes.
+        family: Providers that differ in settings only; ours is compared with the best of a family.
         provider_class: Class name for ``spark.sql.streaming.stateStore.providerClass``.
         conf: Settings it is recommended to run with, beyond the class.
+        counts_keys: Whether it tells the number of keys.
     """
 
     name: str
     title: str
+    family: str
     provider_class: str
     conf: dict[str, str] = field(default_factory=dict)
+    counts_keys: bool = True
 
+
+_TUNED: Final = {f"{_ROCKSDB}.changelogCheckpointing.enabled": "true", f"{_ROCKSDB}.blockCacheSizeMB": "512"}
+_ROCKSDB_CLASS: Final = f"{_SPARK_STATE}.RocksDBStateStoreProvider"
+_OUR_CLASS: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
 
 PROVIDERS: Final = {
     provider.name: provider
     for provider in (
+        Provider("rocksdb", "Spark's RocksDBStateStoreProvider", "rocksdb", _ROCKSDB_CLASS, _TUNED),
         Provider(
+            "rocksdb-untracked",
+            "the same without the count of keys",
             "rocksdb",
-            "Spark's RocksDBStateStoreProvider, changelog checkpointing on",
-            f"{_SPARK_STATE}.RocksDBStateStoreProvider",
-            {f"{_STATE_STORE}.rocksdb.changelogCheckpointing.enabled": "true"},
+            _ROCKSDB_CLASS,
+            {**_TUNED, f"{_ROCKSDB}.trackTotalNumberOfRows": "false"},
+            counts_keys=False,
         ),
-        Provider("hdfs", "Spark's HDFSBackedStateStoreProvider", f"{_SPARK_STATE}.HDFSBackedStateStoreProvider"),
-        Provider(OURS, "KeyGroupStateStoreProvider", "io.keygroups.spark.KeyGroupStateStoreProvider"),
+        Provider(
+            "hdfs", "Spark's HDFSBackedStateStoreProvider", "hdfs", f"{_SPARK_STATE}.HDFSBackedStateStoreProvider"
+        ),
+        Provider(BASELINE, "Keygroups of another commit", BASELINE, _OUR_CLASS),
+        Provider(OURS, "Keygroups", OURS, _OUR_CLASS),
     )
 }
 
 
-def our_jars() -> list[Path]:
-    """Find the jar of the shim for the installed pyspark; empty when it has not been built."""
+def our_jars(home: Path = REPOSITORY) -> list[Path]:
+    """Find the jar of the shim for the installed pyspark in a checkout; empty when it has not been built."""
     minor = ".".join(__version__.split(".")[:2])
-    return sorted((REPOSITORY / "provider" / "keygroups" / "jars").glob(f"keygroups-spark{minor}_*.jar"))
+    return sorted((home / "provider" / "keygroups" / "jars").glob(f"keygroups-spark{minor}_*.jar"))
 
 
-def child_environment(python: str) -> dict[str, str]:
-    """Build the environment of a measuring process: this interpreter, our package, nobody else's Spark settings."""
+def child_environment(python: str, home: Path) -> dict[str, str]:
+    """Build the environment of a measuring process: this interpreter, a checkout's package, no other Spark settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
     tests = REPOSITORY / "tests"
-    paths = [str(REPOSITORY / "provider"), str(tests / "bench"), str(tests), os.environ.get("PYTHONPATH", "")]
+    paths = [str(home / "provider"), str(tests / "bench"), str(tests), os.environ.get("PYTHONPATH", "")]
     fixed = {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
     return {**kept, **fixed, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
-def start_session(provider: Provider, classes: Sequence[str], heap: str, scratch: Path, flags: str) -> SparkSession:
+def start_session(job: Job, harness: str, flags: str) -> SparkSession:
     """Start a local session with two cores; only the provider's own settings differ from one provider to the next.
 
     Args:
-        provider: The provider under test.
-        classes: Class path beside our jar: the Scala harness, and what a part needs.
-        heap: Largest size of the JVM heap, such as ``4g``.
-        scratch: Folder for everything the session writes outside checkpoints.
+        job: What is measured.
+        harness: Jar of the Scala harness.
         flags: JVM flags beyond the heap's size.
     """
+    provider = PROVIDERS[job.provider]
     conf = {
-        "spark.driver.memory": heap,
+        "spark.driver.memory": job.heap,
         "spark.driver.extraJavaOptions": flags,
-        "spark.driver.extraClassPath": os.pathsep.join([*classes, *map(str, our_jars())]),
-        "spark.local.dir": str(scratch / "local"),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.driver.extraClassPath": os.pathsep.join([harness, *job.jars, *map(str, our_jars(job.home))]),
+        "spark.local.dir": str(job.folder / "local"),
+        "spark.sql.warehouse.dir": str(job.folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "false",
         f"{_STATE_STORE}.maintenanceInterval": "10s",
         f"{_STATE_STORE}.providerClass": provider.provider_class,
         **provider.conf,
+        **job.conf,
     }
     builder = SparkSession.builder.master("local[2]").appName(f"bench-{provider.name}")
     for key, value in conf.items():

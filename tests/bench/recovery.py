@@ -1,7 +1,8 @@
-"""Cold recovery: a fresh executor opens a big store that another one left in the checkpoint."""
+"""Recovery in a running executor: it opens a big store that another one left in the checkpoint."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -19,9 +20,9 @@ def prepare(spark: SparkSession, job: Job) -> dict[str, Any]:
     """Leave two checkpoints of one store: before maintenance ever ran, and after it with a few batches on top.
 
     Returns:
-        The ``version`` to recover of each checkpoint, and its ``bytes``.
+        The ``version`` of each checkpoint, and its ``bytes``.
     """
-    store = new_store(spark, job.folder / "settled", job.keys, job.value_longs)
+    store = new_store(spark, _place(job), job.keys, job.value_longs)
     store.open(0)
     store.begin()
     store.load()
@@ -29,43 +30,32 @@ def prepare(spark: SparkSession, job: Job) -> dict[str, Any]:
     for number in range(job.rounds):
         update(store, number, job.rows)
     versions = {"plain": store.version()}
-    shutil.copytree(job.folder / "settled", job.folder / "aside")
+    shutil.copytree(_place(job), job.folder / "plain")
     store.maintain()
     for number in range(2):
         update(store, job.rounds + number, job.rows)
     versions["settled"] = store.version()
     store.close()
-    sizes = {"plain": folder_bytes(job.folder / "aside"), "settled": folder_bytes(job.folder / "settled")}
-    return {"version": versions, "bytes": sizes}
+    _place(job).rename(job.folder / "settled")
+    (job.folder / "versions").write_text(json.dumps(versions), encoding="utf-8")
+    return {"version": versions, "bytes": {case: folder_bytes(job.folder / case) for case in versions}}
 
 
-def recover_settled(spark: SparkSession, job: Job) -> dict[str, Any]:
-    """Recover the checkpoint with maintenance in a JVM that has warmed up on a small store, our server running.
+def recover(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Recover each checkpoint in a JVM that has warmed up on a small store, our server running.
 
     Returns:
-        Nanoseconds from a new provider object to the first row read.
+        Nanoseconds from a new provider object to the first row read, for ``settled`` and ``plain``.
     """
     _warm_up(spark, job)
-    return {"settled": _first_row(spark, job, "settled")}
-
-
-def recover_plain(spark: SparkSession, job: Job) -> dict[str, Any]:
-    """Recover the checkpoint without maintenance, likewise, from the path it was written to."""
-    _warm_up(spark, job)
-    (job.folder / "settled").rename(job.folder / "done")
-    (job.folder / "aside").rename(job.folder / "settled")
-    return {"plain": _first_row(spark, job, "plain")}
-
-
-def recover_cold(spark: SparkSession, job: Job) -> dict[str, Any]:
-    """Recover as the first thing that a new JVM does: class loading, JIT and, for us, the server's start included."""
-    return {"cold": _first_row(spark, job, "settled")}
+    versions = json.loads((job.folder / "versions").read_text(encoding="utf-8"))
+    return {case: _first_row(spark, job, case, versions[case]) for case in ("settled", "plain")}
 
 
 def _warm_up(spark: SparkSession, job: Job) -> None:
     """Write and recover a small store a few times."""
     for attempt in range(_WARM_RECOVERIES):
-        folder = job.folder / f"warm-{job.part}-{job.round}-{attempt}"
+        folder = job.folder / f"warm-{job.round}-{attempt}"
         store = new_store(spark, folder, job.warm_keys, job.value_longs)
         loaded(store)
         for number in range(job.rounds):
@@ -74,8 +64,16 @@ def _warm_up(spark: SparkSession, job: Job) -> None:
         _recovered(new_store(spark, folder, job.warm_keys, job.value_longs), store.version())
 
 
-def _first_row(spark: SparkSession, job: Job, case: str) -> int:
-    return _recovered(new_store(spark, job.folder / "settled", job.keys, job.value_longs), job.version[case])
+def _first_row(spark: SparkSession, job: Job, case: str, version: int) -> int:
+    """Recover a checkpoint from the path that it was written to."""
+    (job.folder / case).rename(_place(job))
+    took = _recovered(new_store(spark, _place(job), job.keys, job.value_longs), version)
+    _place(job).rename(job.folder / case)
+    return took
+
+
+def _place(job: Job) -> Path:
+    return job.folder / "checkpoint"
 
 
 def _recovered(store: BenchStore, version: int) -> int:

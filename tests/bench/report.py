@@ -5,30 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from lines import Line, Table
-from providers import OURS
+from lines import Line, Spread, Table, best
+from providers import OURS, PROVIDERS
 
 _QUIET: Final = 0.2  # cores; the kernel and a login session take less
 
 
-def render(tables: Sequence[Table], providers: Sequence[str], *, judge: bool, markdown: bool) -> str:
-    """Write the tables with the ratios of ours to each peer.
+def render(tables: Sequence[Table], *, judge: bool, markdown: bool) -> str:
+    """Write the tables with the ratios of ours to the best of each family of peers.
 
     Args:
         tables: What to write.
-        providers: Columns, in order.
         judge: Whether to say if targets were met; they hold for full sizes only.
         markdown: Markdown instead of aligned columns.
     """
-    return "\n".join(line for table in tables for line in _table(table, providers, judge, markdown))
+    return "\n".join(line for table in tables for line in _table(table, judge, markdown))
+
+
+def missed(tables: Sequence[Table]) -> list[tuple[Table, Line]]:
+    """List the targets that were missed."""
+    targets = [(table, line) for table in tables for line in table.lines if line.target]
+    return [(table, line) for table, line in targets if line.target and line.target.verdict(line.values) == "missed"]
 
 
 def summary(tables: Sequence[Table]) -> str:
     """Count the targets that were met and name those that were missed."""
-    judged = [(t.title, line, line.target.verdict(line.values)) for t in tables for line in t.lines if line.target]
-    missed = [f"  missed: {title}: {line.label}" for title, line, verdict in judged if verdict == "missed"]
-    met = sum(verdict == "met" for _, _, verdict in judged)
-    return "\n".join([f"Targets: {met} met, {len(missed)} missed.", *missed])
+    verdicts = [line.target.verdict(line.values) for table in tables for line in table.lines if line.target]
+    names = [f"- missed: {table.title}: {line.label}" for table, line in missed(tables)]
+    return "\n".join([f"Targets: {verdicts.count('met')} met, {len(names)} missed.", *names])
 
 
 def disturbance(records: Sequence[dict[str, Any]], cores: int) -> str:
@@ -39,32 +43,48 @@ def disturbance(records: Sequence[dict[str, Any]], cores: int) -> str:
     return f"Other processes kept {others:.2f} of {cores} cores busy meanwhile{advice}."
 
 
-def _table(table: Table, providers: Sequence[str], judge: bool, markdown: bool) -> Iterator[str]:
-    peers = [name for name in providers if name != OURS] if OURS in providers else []
-    head = ["", *providers, *(f"{OURS}/{peer}" for peer in peers), "target", ""]
-    cells = [head, *(_cells(line, providers, peers, judge) for line in table.lines)]
+def number(value: float) -> str:
+    """Write a figure with three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def ratio(line: Line, family: str, *, bold: bool) -> str:
+    """Write ours through the best of a family with its interval, in bold where all of it is on one side of 1."""
+    ours, peer = line.values.get(OURS), best(line.values, family)
+    quotient = ours.over(peer) if ours and peer else None
+    if not quotient:
+        return ""
+    middle = f"{quotient.median:.2f}x"
+    middle = f"**{middle}**" if bold and quotient.differs else middle
+    return f"{middle} ({quotient.low:.2f} to {quotient.high:.2f})"
+
+
+def _table(table: Table, judge: bool, markdown: bool) -> Iterator[str]:
+    measured = {name for line in table.lines for name in line.values}
+    providers = [name for name in PROVIDERS if name in measured]
+    families = list(dict.fromkeys(PROVIDERS[name].family for name in providers if name != OURS))
+    families = families if OURS in providers else []
+    head = ["", *providers, *(f"{OURS}/{family}" for family in families), "target", ""]
+    cells = [head, *(_cells(line, providers, families, judge, markdown) for line in table.lines)]
     yield f"### {table.title}\n" if markdown else f"\n{table.title}"
     yield from _markdown(cells) if markdown else _columns(cells)
     if table.note:
         yield f"\n{table.note}\n" if markdown else f"  ({table.note})"
 
 
-def _cells(line: Line, providers: Sequence[str], peers: Sequence[str], judge: bool) -> list[str]:
-    ours = line.values.get(OURS)
-    values = [_number(line.values.get(name)) for name in providers]
-    ratios = [_ratio(ours, line.values.get(peer)) for peer in peers]
+def _cells(line: Line, providers: Sequence[str], families: Sequence[str], judge: bool, bold: bool) -> list[str]:
+    values = [_spread(line.values.get(name)) for name in providers]
+    ratios = [ratio(line, family, bold=bold) for family in families]
     target = [str(line.target), line.target.verdict(line.values) if judge else ""] if line.target else ["", ""]
-    return [line.label, *values, *ratios, *target]
+    return [f"{line.label}, {line.unit}", *values, *ratios, *target]
 
 
-def _number(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def _ratio(ours: float | None, peer: float | None) -> str:
-    return f"{ours / peer:.2f}x" if ours is not None and peer else "-"
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    if spread.low == spread.high:
+        return number(spread.median)
+    return f"{number(spread.median)} ({number(spread.low)} to {number(spread.high)})"
 
 
 def _markdown(cells: list[list[str]]) -> Iterator[str]:

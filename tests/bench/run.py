@@ -1,70 +1,68 @@
-"""Measure Spark's two state store providers and ours in one run: ``python tests/bench/run.py`` (``make bench``).
+"""Measure Spark's state store providers and ours in one run: ``python tests/bench/run.py`` (``make bench``).
 
-Every job runs in a process of its own with the same JVM flags, on the same disk, and the providers take turns in going
-first. Raw figures go to ``build/bench/results.json``; tables with ratios and targets go to the terminal.
+Every job runs in a process of its own with the same JVM flags, on the same disk, at least three times, and the
+providers take turns in going first. Raw figures go to ``build/bench/results.json``; tables with ratios and targets go
+to the terminal. ``publish.py`` (``make bench-table``) keeps the figures and writes the tables of README and docs.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import sys
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-import e2e
-import operators
+sys.path.insert(1, str(Path(__file__).resolve().parents[1]))  # tests/servers
+
+import inputs
 import report
 import tables
 from harness import build_jar
-from plan import PARTS, QUICK, Job, Sizes
-from providers import BUILD, OURS, PROVIDERS, our_jars
+from parts import PARTS, jobs_of
+from places import Places
+from plan import QUICK, Job, Sizes
+from providers import BASELINE, BUILD, OURS, PROVIDERS, our_jars
+from results import continued, load, new_run
 from runner import Runner
 
 
-def _chosen(names: str) -> list[str]:
+def _chosen(names: str, baseline: Path | None) -> list[str]:
     chosen = [name.strip() for name in names.split(",")]
     unknown = ", ".join(sorted(set(chosen) - set(PROVIDERS)))
     if unknown:
         raise click.BadParameter(f"{unknown}: expected some of {', '.join(PROVIDERS)}", param_hint="--providers")
     if OURS in chosen and not our_jars():
         raise click.ClickException("there is no jar of the shim in provider/keygroups/jars: run `make jar`")
-    return chosen
+    if baseline and not our_jars(baseline):
+        raise click.ClickException(f"there is no jar of the shim in {baseline}: run `make jar` there")
+    return [name for name in PROVIDERS if name in chosen or (name == BASELINE and baseline)]
 
 
-def _measure(parts: list[str], sizes: Sizes, providers: list[str], heap: str, output: Path) -> dict[str, Any]:
-    runner = Runner(build_jar(), output, sizes, providers, heap)
-    source = BUILD / f"input-{sizes.query_keys}-{sizes.query_batches}"
-    if "e2e" in parts:
-        e2e.write_input(source, sizes.query_keys, sizes.query_keys, sizes.query_batches)
-    if "s3" in parts:
-        e2e.write_input(
-            BUILD / f"input-{sizes.s3_keys}-{sizes.s3_batches}", sizes.s3_keys, sizes.s3_keys, sizes.s3_batches
-        )
-    if "operators" in parts:
-        for keys in {sizes.operator_keys, sizes.python_keys, sizes.map_keys}:
-            operators.write_input(BUILD / f"operators-{keys}-{sizes.operator_batches}", keys, sizes.operator_batches)
-    folder = BUILD / "work"
-    base = Job("", "", folder, heap, warm_keys=sizes.warm_keys, input=source)
+def _measure(parts: list[str], providers: list[str], runner: Runner) -> None:
+    sizes = Sizes(**runner.results["sizes"])
+    work = BUILD / "work"
+    base = Job("", "", work / "job", runner.results["heap"], warm_keys=sizes.warm_keys)
     for part in parts:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(work, ignore_errors=True)
+        jobs = [replace(job, input=inputs.written(job)) for job in jobs_of(part, base, sizes, providers)]
         try:
-            PARTS[part](runner.run, base, sizes, providers)
+            with ExitStack() as servers:
+                runner.run_part(part, jobs, Places(work / "servers", servers))
         finally:  # several gigabytes
-            shutil.rmtree(folder, ignore_errors=True)
-    return runner.results
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def _show(run: dict[str, Any], markdown: bool) -> None:
     sizes = Sizes(**run["sizes"])
-    judge = sizes == Sizes()
-    found = tables.build(run["records"], sizes.query_warm_batches)
-    click.echo(report.render(found, run["providers"], judge=judge, markdown=markdown) + "\n")
-    if OURS in run["providers"]:
-        click.echo(report.summary(found) if judge else "Small sizes: targets are not judged.")
+    judge = not run["quick"]
+    found = tables.build(run["records"], sizes)
+    click.echo(report.render(found, judge=judge, markdown=markdown) + "\n")
+    click.echo(report.summary(found) if judge else "Small sizes: targets are not judged.")
     click.echo(report.disturbance(run["records"], run["machine"]["cores"]))
     if run["failed"]:
         click.echo(f"Jobs that FAILED, whose figures are missing: {len(run['failed'])}.")
@@ -73,20 +71,40 @@ def _show(run: dict[str, Any], markdown: bool) -> None:
 @click.command()
 @click.option("--quick", is_flag=True, help="Small sizes: shows that everything runs, not how fast it is.")
 @click.option("--only", type=click.Choice(list(PARTS)), multiple=True, help="Measure this part; may be repeated.")
-@click.option("--providers", default=",".join(PROVIDERS), show_default=True, help="Providers, separated by commas.")
+@click.option("--add", is_flag=True, help="Add to the figures in the output file, which must be of the same commit.")
+@click.option("--providers", default="rocksdb,rocksdb-untracked,hdfs,keygroups", show_default=True)
+@click.option("--baseline", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Checkout of another "
+              "commit of ours, with its jar, to run beside the others.")  # fmt: skip
+@click.option("--repetitions", type=int, help="Runs of each job; 3 if not given.")
 @click.option("--heap", default="4g", show_default=True, help="Largest JVM heap, for every provider.")
 @click.option("--markdown", is_flag=True, help="Print Markdown tables.")
 @click.option("--output", type=click.Path(path_type=Path), default=BUILD / "results.json", help="File for raw figures.")
 @click.option("--show", type=click.Path(exists=True, path_type=Path), help="Print the file of an earlier run instead.")
 def main(
-    quick: bool, only: tuple[str, ...], providers: str, heap: str, markdown: bool, output: Path, show: Path | None
+    quick: bool,
+    only: tuple[str, ...],
+    add: bool,
+    providers: str,
+    baseline: Path | None,
+    repetitions: int | None,
+    heap: str,
+    markdown: bool,
+    output: Path,
+    show: Path | None,
 ) -> None:
-    """Measure Spark's two state store providers and ours in one run."""
+    """Measure Spark's state store providers and ours in one run."""
     if show:
-        _show(json.loads(show.read_text(encoding="utf-8")), markdown)
+        _show(load(show), markdown)
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaving this way ends the job that runs
-    run = _measure(list(only or PARTS), QUICK if quick else Sizes(), _chosen(providers), heap, output)
+    baseline = baseline.resolve() if baseline else None
+    chosen = _chosen(providers, baseline)
+    sizes = QUICK if quick else Sizes()
+    sizes = replace(sizes, repetitions=repetitions) if repetitions else sizes
+    run = new_run(sizes, heap, baseline, quick=quick)
+    run = continued(run, load(output)) if add and output.exists() else run
+    jar = build_jar()
+    _measure(list(only or PARTS), chosen, Runner(jar, output, run, baseline))
     _show(run, markdown)
     click.echo(f"Raw figures: {output}")
     sys.exit(1 if run["failed"] else 0)

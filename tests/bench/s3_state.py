@@ -8,25 +8,30 @@ from itertools import pairwise
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from e2e import batches_of
+from e2e import aggregated, batches_of
+from places import LATENCY
 from plan import Job
 from servers.s3 import s3
 
-LATENCY: Final = 0.02
-"""Seconds that a request takes at least: S3 within its region answers small ones in 10 to 40 ms."""
 _STATE: Final = re.compile(r"(/|%2F)state(/|%2F)")
 
 
+CONF: Final = {
+    "spark.sql.streaming.minBatchesToRetain": "2",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "4s",
+}
+"""Old versions are deleted while the query runs: maintenance comes with every other batch."""
+_TRIGGER: Final = "2 seconds"
+
+
 def measure_s3(spark: SparkSession, job: Job) -> dict[str, Any]:
-    """Run the query over all batches.
+    """Run the query over all batches at a fixed pace.
 
     Returns:
-        Lists with one number a batch: ``batch`` (triggerExecution, ms), ``requests`` for state of all partitions, and
-        ``puts``, those of them that write. The last batch has no requests: there is no next one to say where they end.
+        Lists with one number a batch: ``batch`` (triggerExecution, ms), and requests for state of all partitions up to
+        the next batch: ``requests``, ``puts`` and ``deletes``. A bulk delete is one request.
     """
-    job.folder.mkdir(parents=True, exist_ok=True)
     with s3(job.folder) as server:
         server.gateway.latency = LATENCY
         hadoop: Any = spark.sparkContext._jsc.hadoopConfiguration()
@@ -38,18 +43,21 @@ def measure_s3(spark: SparkSession, job: Job) -> dict[str, Any]:
             starts.append(len(server.gateway.requests))
             rows.write.format("noop").mode("overwrite").save()
 
-        counts = batches_of(spark, job).groupBy("key").agg(F.count("*"), F.sum("amount"))
-        writer = counts.writeStream.foreachBatch(mark).outputMode("update").trigger(availableNow=True)
+        counts = aggregated(batches_of(spark, job.input))
+        writer = counts.writeStream.foreachBatch(mark).outputMode("update").trigger(processingTime=_TRIGGER)
         query = writer.option("checkpointLocation", f"{server.url}/{job.provider}").start()
-        query.awaitTermination()
-        seen = [server.gateway.requests[a:b] for a, b in pairwise(starts)]
-    progress = [p for p in query.recentProgress if p["numInputRows"]]
+        query.processAllAvailable()
+        seen = [server.gateway.requests[a:b] for a, b in pairwise([*starts, len(server.gateway.requests)])]
+        query.stop()
+    state = [for_state(batch) for batch in seen]
     return {
-        "batch": [p["durationMs"]["triggerExecution"] for p in progress],
-        "requests": [_count(requests, ("GET", "HEAD", "PUT", "POST", "DELETE")) for requests in seen],
-        "puts": [_count(requests, ("PUT",)) for requests in seen],
+        "batch": [p["durationMs"]["triggerExecution"] for p in query.recentProgress if p["numInputRows"]],
+        "requests": [len(batch) for batch in state],
+        "puts": [sum(method == "PUT" for method, _ in batch) for batch in state],
+        "deletes": [sum(method in ("DELETE", "POST") for method, _ in batch) for batch in state],
     }
 
 
-def _count(requests: Sequence[tuple[str, str]], methods: Sequence[str]) -> int:
-    return sum(method in methods and _STATE.search(path) is not None for method, path in requests)
+def for_state(requests: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Choose the requests that read, write or delete files of state, by what the gateway has noted."""
+    return [(method, path) for method, path in requests if _STATE.search(path)]

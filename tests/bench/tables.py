@@ -1,38 +1,40 @@
-"""From raw figures to tables: medians, ratios and whether a target is met."""
+"""From raw figures to tables: a value of each job, its spread over the repetitions, and targets."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from statistics import median
+from statistics import fmean, median
 from typing import Any, Final
 
 import numpy as np
 
-from lines import Line, Table, Target
+from lines import Line, Spread, Table, Target
 from operators import TITLES
-
-OPERATOR_WARM: Final = 2
-"""Batches of an operator's query that do not count."""
+from plan import Sizes
+from providers import OURS
 
 Record = dict[str, Any]
-"""One job as it ran: ``part``, ``provider``, sizes, and its ``figures``."""
-Value = Callable[[list[Record]], float]
+"""One job as it ran: ``group``, ``part``, ``provider``, sizes, and its ``figures``."""
+Value = Callable[[Record], float]
+_BOTH: Final = ("rocksdb", "hdfs")
 
 
-def _line(records: Iterable[Record], label: str, value: Value, target: Target | None = None) -> Line:
-    """Apply ``value`` to the records of each provider."""
-    groups: dict[str, list[Record]] = {}
+def _line(records: Iterable[Record], name: str, value: Value, target: Target | None = None, headline: str = "") -> Line:
+    """Apply ``value`` to each record; ``name`` is the label and, after the last comma, the unit."""
+    groups: dict[str, list[float]] = {}
     for record in records:
-        groups.setdefault(record["provider"], []).append(record)
-    return Line(label, {provider: value(group) for provider, group in groups.items()}, target)
+        groups.setdefault(record["provider"], []).append(value(record))
+    label, unit = name.rsplit(", ", 1)
+    return Line(label, unit, {name: Spread.of(values) for name, values in groups.items()}, target, headline)
 
 
-def _pooled(records: list[Record], figure: str, skip: int = 0) -> list[float]:
-    return [x for record in records for x in record["figures"][figure][skip:]]
+def _times(limit: float, *families: str) -> Target:
+    return Target(times=dict.fromkeys(families, limit))
 
 
-def _of(records: list[Record], *parts: str) -> list[Record]:
-    return [record for record in records if record["part"] in parts]
+def _of(records: list[Record], *parts: str, group: str = "", variant: str = "") -> list[Record]:
+    wanted = {name: value for name, value in (("group", group), ("variant", variant)) if value}
+    return [r for r in records if r["part"] in parts and all(r[name] == value for name, value in wanted.items())]
 
 
 def _cases(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
@@ -41,146 +43,180 @@ def _cases(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
         yield f"{keys:,} keys of 16 bytes, values of {8 + 8 * longs} bytes", case
 
 
+def _each(figure: str, scale: float = 1.0, skip: int = 0) -> Value:
+    """The median over rounds or batches."""
+    return lambda record: median(record["figures"][figure][skip:]) / scale
+
+
+def _once(figure: str, scale: float) -> Value:
+    return lambda record: record["figures"][figure] / scale
+
+
 def _per_row(step: str, size: str) -> Value:
-    """Microseconds a row: the median over rounds, by the number of keys or of rows put."""
-    return lambda group: median(_pooled(group, step)) / group[0][size] / 1e3
+    """Microseconds a row: the median over rounds, by the number of keys read or of rows put."""
+    return lambda record: median(record["figures"][step]) / (record[size] or record["keys"]) / 1e3
 
 
-def _spi(records: list[Record]) -> Iterator[Table]:
-    get, put, commit = _per_row("get", "keys"), _per_row("put", "rows"), _per_row("commit", "rows")
+def _spi(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    get, put, commit = _per_row("get", "gets"), _per_row("put", "rows"), _per_row("commit", "rows")
+
+    def whole(record: Record) -> float:
+        return get(record) + put(record) + commit(record)
+
     for title, case in _cases(_of(records, "rows")):
+        keys, value = f"{case[0]['keys']:,} keys", f"values of {8 + 8 * case[0]['value_longs']} bytes"
+        rows, single = f"{case[0]['rows']:,} rows", case[0]["value_longs"] == 1 and not case[0]["gets"]
         lines = [
-            _line(case, "get, us/row", get, Target(0.3)),
-            _line(case, "put, us/row", put, Target(0.4)),
-            _line(case, "commit, us/row put", commit),
-            _line(case, "get + put + commit, us/row", lambda g: get(g) + put(g) + commit(g), Target(1.0)),
+            _line(case, "get, us/row", get, Target(0.3), f"get, {keys}" if single else ""),
+            _line(case, "put, us/row", put, Target(0.4), f"put, {keys}" if single else ""),
+            _line(case, "commit, us/row put", commit, None, f"commit of {rows}, a row" if single else ""),
+            _line(case, "get + put + commit, us/row", whole, Target(1.0), f"get + put + commit, {keys}, {value}"),
             _line(case, "iterate, us/row", _per_row("iterate", "keys")),
-            _line(case, "getStore, ms", lambda g: median(_pooled(g, "begin")) / 1e6),
-            _line(case, "load: put, us/row", lambda g: g[0]["figures"]["load"] / g[0]["keys"] / 1e3),
-            _line(case, "load: commit, us/row", lambda g: g[0]["figures"]["load_commit"] / g[0]["keys"] / 1e3),
+            _line(case, "getStore, ms", _each("begin", 1e6)),
+            _line(case, "load: put, us/row", lambda r: r["figures"]["load"] / r["keys"] / 1e3),
+            _line(case, "load: commit, us/row", lambda r: r["figures"]["load_commit"] / r["keys"] / 1e3),
         ]
-        updates = f"{case[0]['rows']:,}"
-        yield Table(f"Per row at the SPI: {title}", lines, f"Random order; each version updates {updates} keys.")
+        yield Table(f"A row at the SPI: {title}", lines, f"{rows} are put a round.")
 
 
-def _percentile(step: str, percent: float) -> Value:
-    return lambda group: float(np.percentile(_pooled(group, step), percent)) / 1e6
+def _commit(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    def percentile(step: str, percent: int) -> Value:
+        return lambda record: float(np.percentile(record["figures"][step], percent)) / 1e6
 
-
-def _commit(records: list[Record]) -> Iterator[Table]:
-    found = _of(records, "commits")
-    if found:
+    if found := _of(records, "commits"):
+        rows = f"commit of {found[0]['rows']:,} rows"
         lines = [
-            _line(found, "commit p50, ms", _percentile("commit", 50)),
-            _line(found, "commit p99, ms", _percentile("commit", 99), Target(times={"rocksdb": 1.0, "hdfs": 1.0})),
-            _line(found, "whole batch p50, ms", _percentile("batch", 50)),
-            _line(found, "whole batch p99, ms", _percentile("batch", 99)),
+            _line(found, "commit p50, ms", percentile("commit", 50), headline=f"{rows}: p50"),
+            _line(found, "commit p99, ms", percentile("commit", 99), _times(1.0, *_BOTH), f"{rows}: p99"),
+            _line(found, "whole batch p50, ms", percentile("batch", 50)),
+            _line(found, "whole batch p99, ms", percentile("batch", 99)),
         ]
         title = f"Commit latency: {found[0]['rows']:,} rows a batch, {found[0]['keys']:,} keys"
         yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Whole batch: getStore to commit.")
 
 
-def _recovery(records: list[Record]) -> Iterator[Table]:
-    found = _of(records, "recover_settled", "recover_plain", "recover_cold")
-    if found:
-        target = Target(times={"rocksdb": 0.2, "hdfs": 0.2})
+def _recovery(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "recover"):
+        target, keys = _times(0.2, *_BOTH), f"{found[0]['keys']:,} keys in a running executor"
+        settled, plain = _once("settled", 1e9), _once("plain", 1e9)
         lines = [
-            _line(_with(found, "settled"), "after maintenance, s", _seconds("settled"), target),
-            _line(_with(found, "plain"), "before any maintenance, s", _seconds("plain"), target),
-            _line(_with(found, "cold"), "after maintenance, new JVM and server, s", _seconds("cold")),
-            _line(_of(records, "prepare"), "checkpoint, MB", lambda g: g[0]["figures"]["bytes"]["settled"] / 1e6),
+            _line(found, "after maintenance, s", settled, target, f"recovery of {keys}: just after a snapshot"),
+            _line(found, "before any maintenance, s", plain, target, f"recovery of {keys}: no snapshot yet"),
+            _line(_of(records, "prepare"), "checkpoint, MB", lambda r: r["figures"]["bytes"]["settled"] / 1e6),
         ]
-        note = "New provider object to first row read, no local files. The first two: warm JVM, our server running."
-        yield Table(f"Cold recovery: {found[0]['keys']:,} keys of 16 bytes, values of 16 bytes", lines, note)
+        note = "New provider object to first row read. No local files; warm JVM and page cache, store process running."
+        yield Table(f"Recovery in a running executor: {found[0]['keys']:,} keys", lines, note)
 
 
-def _with(records: list[Record], figure: str) -> list[Record]:
-    return [record for record in records if figure in record["figures"]]
+def _restart(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    titles = {"local": "local disk", "hdfs": "HDFS", "s3": "S3"}
+    found = _of(records, "restart")
+    lines = []
+    for variant, title in titles.items():
+        if of_place := _of(found, "restart", variant=variant):
+            headline = f"restart with {of_place[0]['keys']:,} keys on {title}: to the end of the first batch"
+            query, process = _once("query", 1e3), _once("process", 1e3)
+            lines.append(_line(of_place, f"{title}: from the query's start, s", query, headline=headline))
+            lines.append(_line(of_place, f"{title}: from the process's start, s", process))
+    if lines:
+        dropped = ", ".join(sorted({r["page_cache"] for r in found}))
+        note = "A new JVM, and for us a new store process; aggregation, 2 partitions. "
+        note += f"Dropped from the page cache before each start: {dropped}."
+        title = f"Restart: {found[0]['keys']:,} keys, to the end of a first batch of {found[0]['rows']:,} rows"
+        yield Table(title, lines, note)
 
 
-def _seconds(figure: str) -> Value:
-    return lambda group: median(record["figures"][figure] for record in group) / 1e9
+def _memory(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    def grown(figure: str, size: Callable[[Record], float]) -> Value:
+        return lambda r: (r["figures"][figure][1] - r["figures"][figure][0]) / size(r)
 
-
-def _grown(figure: str, size: Callable[[Record], float]) -> Value:
-    def value(group: list[Record]) -> float:
-        before, after = group[0]["figures"][figure]
-        return float((after - before) / size(group[0]))
-
-    return value
-
-
-def _memory(records: list[Record]) -> Iterator[Table]:
     for title, case in _cases(_of(records, "memory")):
         limit = 2.0 if case[0]["value_longs"] == 1 else 1.3
-        resident = _grown("resident", lambda r: r["figures"]["rows"])
+        bytes_of_rows = grown("resident", lambda r: r["figures"]["rows"])
+        headline = f"memory of {title}: JVM and store process, a byte of keys and values"
         lines = [
-            _line(case, "resident, per byte of UnsafeRows", resident, Target(limit)),
-            _line(case, "resident, bytes/row", _grown("resident", lambda r: r["keys"])),
-            _line(case, "of it in the server, bytes/row", _grown("server", lambda r: r["keys"])),
-            _line(case, "JVM heap, bytes/row", _grown("heap", lambda r: r["keys"]), Target(1.0)),
+            _line(case, "resident, per byte of UnsafeRows, bytes", bytes_of_rows, Target(limit), headline),
+            _line(case, "resident, bytes/row", grown("resident", lambda r: r["keys"])),
+            _line(case, "of it in the store process, bytes/row", grown("server", lambda r: r["keys"])),
+            _line(case, "JVM heap, bytes/row", grown("heap", lambda r: r["keys"]), Target(1.0)),
         ]
-        note = "Growth over an empty store after a collection: JVM and server, mapped pages counted once."
+        note = "Growth over an empty store after a collection: JVM and store process, mapped pages counted once. "
+        note += "RocksDB with Spark's block cache of 8 MB."
         yield Table(f"Memory: {title}", lines, note)
 
 
-def _query(records: list[Record], skip: int) -> Iterator[Table]:
-    found = _of(records, "query")
-    if found:
-        target = Target(times={"rocksdb": 0.4, "hdfs": 0.8})
+def _query(records: list[Record], sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "query", group="e2e"):
+        skip = sizes.query_warm_batches
+        what = f"aggregation, {found[0]['keys']:,} keys, {found[0]['rows']:,} rows a batch, 2 partitions"
+        bytes_a_batch = _once("state_bytes", 1e6 * found[0]["rounds"])
         lines = [
-            _line(found, "batch, s", lambda g: median(_pooled(g, "batch", skip)) / 1e3, target),
-            _line(found, "slowest batch, s", lambda g: max(_pooled(g, "batch", skip)) / 1e3),
-            _line(found, "state commit, s a partition", lambda g: median(_pooled(g, "commit", skip)) / 2e3),
-            _line(found, "JVM and server, peak resident, MB", lambda g: max(r["figures"]["peak"] for r in g) / 1e6),
-            _line(found, "checkpoint after the run, MB", lambda g: g[0]["figures"]["state_bytes"] / 1e6),
-            _line(found, "checkpoint, MB a batch", lambda g: g[0]["figures"]["state_bytes"] / g[0]["rounds"] / 1e6),
+            _line(found, "batch, s", _each("batch", 1e3, skip), Target(times={"rocksdb": 0.4, "hdfs": 0.8}), what),
+            _line(found, "slowest batch, s", lambda r: max(r["figures"]["batch"][skip:]) / 1e3),
+            _line(found, "state commit a partition, s", _each("commit", 2e3, skip)),
+            _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
+            _line(found, "checkpoint after the run, MB", _once("state_bytes", 1e6)),
+            _line(found, "checkpoint a batch, MB", bytes_a_batch, headline="checkpoint bytes a batch of the first row"),
         ]
-        floor = _pooled(_of(records, "floor"), "batch", skip)
+        floor = [_each("batch", 1e3, skip)(record) for record in _of(records, "floor")]
         note = "Update mode, noop sink, maintenance every 10 s. The same aggregation without state, as a batch job: "
-        note += f"{median(floor) / 1e3:.3g} s a batch." if floor else "not measured."
-        rows = f"{found[0]['rows']:,}"
-        yield Table(
-            f"End to end: aggregation, {found[0]['keys']:,} keys, {rows} rows a batch, 2 partitions", lines, note
-        )
+        note += f"{median(floor):.3g} s a batch." if floor else "not measured."
+        yield Table(f"End to end: {what}", lines, note)
 
 
-def _operators(records: list[Record]) -> Iterator[Table]:
+def _partitions(records: list[Record], sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "query", group="partitions"):
+        what = f"{found[0]['keys']:,} keys, {found[0]['rows']:,} rows a batch, {sizes.spread_partitions} partitions"
+        batch = _each("batch", 1e3, sizes.operator_warm_batches)
+        lines = [
+            _line(found, "batch, s", batch, _times(1.0, *_BOTH), f"aggregation, {what}"),
+            _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
+        ]
+        yield Table(f"End to end: aggregation, {what}", lines, "Like the one before; tasks run two at a time.")
+
+
+def _operators(records: list[Record], sizes: Sizes) -> Iterator[Table]:
     lines = []
     for part, title in TITLES.items():
-        if found := _of(records, part):
-            label = f"{title} ({found[0]['keys']:,} keys)"
-            target = Target(times={"rocksdb": 1.0})
-            lines.append(_line(found, label, lambda g: median(_pooled(g, "batch", OPERATOR_WARM)) / 1e3, target))
+        if found := _of(records, part, group="operators"):
+            what = f"{title}, {found[0]['keys']:,} keys"
+            batch = _each("batch", 1e3, sizes.operator_warm_batches)
+            lines.append(_line(found, f"{what}, s", batch, _times(1.0, "rocksdb"), what))
     if lines:
-        yield Table(
-            "Operators end to end: a batch with one row a key, 2 partitions", lines, "The last three in Python."
-        )
+        yield Table("Operators end to end: a batch, 2 partitions", lines, "A batch has one row a key and input.")
 
 
-def _s3(records: list[Record]) -> Iterator[Table]:
-    found = _of(records, "s3")
-    if found:
-        partitions = 2
+def _s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
+    """Ours is compared as it is set up by default; with the abortable file manager it has a line of its own."""
+    ours = [record for record in _of(records, "s3") if record["provider"] == OURS]
+    note = "Aggregation, 2 partitions, a batch every 2 s, maintenance with every other batch. S3A against "
+    note += "moto's server with 20 ms a request; a bulk delete is one request."
 
-        def each(figure: str) -> Value:
-            return lambda g: median(_pooled(g, figure, OPERATOR_WARM)) / partitions
+    def each(figure: str) -> Value:
+        return lambda r: fmean(r["figures"][figure][sizes.s3_warm_batches :]) / 2
 
-        lines = [
-            _line(found, "requests for state, a partition", each("requests"), Target(3.0)),
-            _line(found, "of them PUT, a partition", each("puts"), Target(1.0)),
-            _line(found, "batch, s", lambda g: median(_pooled(g, "batch", OPERATOR_WARM)) / 1e3),
-        ]
-        note = "Aggregation, 2 partitions, S3A against moto's server with 20 ms a request."
-        yield Table(f"Checkpoint on S3, a batch: {found[0]['keys']:,} keys", lines, note)
+    for variant in ("default", "abortable"):
+        peers = [record for record in _of(records, "s3", variant=variant) if record["provider"] != OURS]
+        if found := [*peers, *_of(ours, "s3", variant="default")]:
+            title = f"Spark's providers with the {variant} file manager"
+            headline = f"requests to S3 for state, a partition and batch: {title}"
+            lines = [
+                _line(found, "requests for state a partition, count", each("requests"), Target(3.0), headline),
+                _line(found, "of them PUT, count", each("puts")),
+                _line(found, "of them DELETE or bulk delete, count", each("deletes")),
+                _line(found, "batch, s", _each("batch", 1e3, sizes.s3_warm_batches)),
+            ]
+            set_for_ours = _of(ours, "s3", variant="abortable") if variant == "abortable" else []
+            if set_for_ours:
+                lines.append(
+                    _line(set_for_ours, "requests where Keygroups is told to use it too, count", each("requests"))
+                )
+            yield Table(f"Checkpoint on S3, {title}, a batch: {found[0]['keys']:,} keys", lines, note)
 
 
-def build(records: list[Record], warm_batches: int) -> list[Table]:
-    """Make the tables of all the parts that ran.
+_MAKERS: Final = (_query, _partitions, _spi, _commit, _operators, _restart, _recovery, _memory, _s3)
 
-    Args:
-        records: The jobs that succeeded.
-        warm_batches: Batches of the streaming query that do not count.
-    """
-    makers: Final = (_operators, _s3, _spi, _commit, _recovery, _memory)
-    return [*_query(records, warm_batches), *(table for maker in makers for table in maker(records))]
+
+def build(records: list[Record], sizes: Sizes) -> list[Table]:
+    """Make the tables of all the parts that ran."""
+    return [table for maker in _MAKERS for table in maker(records, sizes)]

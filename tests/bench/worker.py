@@ -14,26 +14,28 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 import e2e
+import keygroups
 import memory
 import operators
 import recovery
+import restart
 import s3_state
 import spi
 from plan import Job
-from providers import PROVIDERS, start_session, stop_session
+from providers import start_session, stop_session
 from servers.jars import jars
 
 _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "rows": spi.measure_rows,
     "commits": spi.measure_commits,
     "prepare": recovery.prepare,
-    "recover_settled": recovery.recover_settled,
-    "recover_plain": recovery.recover_plain,
-    "recover_cold": recovery.recover_cold,
+    "recover": recovery.recover,
     "memory": memory.measure_memory,
     "query": e2e.measure_query,
     "floor": e2e.measure_floor,
     "s3": s3_state.measure_s3,
+    "leave": restart.leave,
+    "restart": restart.restart,
     **dict.fromkeys(operators.QUERIES, operators.measure_operator),
 }
 
@@ -42,8 +44,11 @@ def main() -> None:
     """Measure what the first argument says and write the figures, as JSON, to the file that the second one names."""
     job = Job.from_json(sys.argv[1])
     flags = memory.JVM_FLAGS if job.part == "memory" else ""
-    classes = [sys.argv[3], *([str(jars("s3a") / "*")] if job.part == "s3" else [])]
-    spark = start_session(PROVIDERS[job.provider], classes, job.heap, job.folder, flags)
+    if job.part == "s3":
+        job.jars.extend(str(jars(name) / "*") for name in ("s3a", "cloud"))
+    if not Path(keygroups.__file__).is_relative_to(job.home):
+        raise RuntimeError(f"expected the package of {job.home}, found {keygroups.__file__}")
+    spark = start_session(job, sys.argv[3], flags)
     try:
         figures = _PARTS[job.part](spark, job)
     finally:

@@ -16,7 +16,7 @@ def unneeded(checkpoint: Path, retain: int = 2) -> list[Path]:
 
     Args:
         checkpoint: of the query.
-        retain: how many versions stay loadable.
+        retain: Spark's minBatchesToRetain: versions before the latest that stay loadable.
     """
     folders = {path.parent for path in (checkpoint / "state").rglob("v*.arrow")}
     return [path for folder in sorted(folders) for path in _unneeded(folder, retain)]
@@ -32,7 +32,7 @@ def versions(folder: Path) -> dict[int, list[Path]]:
 
 def _unneeded(folder: Path, retain: int) -> list[Path]:
     found = versions(folder)
-    oldest = max(found) - retain + 1
+    oldest = max(found) - retain
     retained = [path for version, paths in found.items() if version >= oldest for path in paths]
     earliest = min(_parts(path)[2] for path in retained)
     needed = {name for path in retained for name in (path.name, *_listed(path))}

@@ -116,7 +116,7 @@ def _kill_server(folder: Path) -> bool:
         pytest.param("while rows flow", "*.chunk", marks=pytest.mark.slow),
         pytest.param("while a chunk is sorted", "store-*/segments/*.arrow", marks=pytest.mark.slow),
         ("in a commit", "store-*/v*.arrow"),
-        ("in maintenance", "store-*/s*.arrow"),
+        pytest.param("in maintenance", "store-*/s*.arrow", marks=pytest.mark.slow),
     ],
 )
 def test_server_killed(tmp_path: Path, moment: str, pattern: str) -> None:
@@ -129,6 +129,7 @@ def test_server_killed(tmp_path: Path, moment: str, pattern: str) -> None:
     assert_nothing_left(tmp_path)
 
 
+@pytest.mark.slow
 def test_failed_task_is_retried(tmp_path: Path) -> None:
     """A task that fails half way leaves nothing that its next attempt could see."""
     expected = write_input(tmp_path, random.Random(1))
@@ -153,7 +154,8 @@ def within_a_batch(job: subprocess.Popen[str], rng: random.Random) -> None:
     threading.Event().wait(rng.uniform(0, 1.0))
 
 
-@pytest.mark.parametrize("moment", [pytest.param(between_batches, marks=pytest.mark.slow), within_a_batch])
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [between_batches, within_a_batch])
 def test_driver_killed(
     tmp_path: Path, any_seed: int, moment: Callable[[subprocess.Popen[str], random.Random], None]
 ) -> None:

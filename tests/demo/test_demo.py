@@ -127,7 +127,7 @@ def test_wrong_answer_fails_the_demo(tmp_path: Path) -> None:
     done = python(HERE / "wrong_demo.py", *words)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "NOT EQUAL" in done.stdout
-    assert "1 rows missing, 0 wrong" in done.stdout
+    assert "1 rows missing, 0 rows wrong" in done.stdout
     assert "expected 1 times, found 0 times: hour=2013-01-01 14:00:00, carrier=HA, flights=1" in done.stdout
     assert done.stdout.splitlines()[-1] == "WRONG: delays"
 
@@ -166,7 +166,7 @@ def test_demo_needs_a_new_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     done = demo("--folder", tmp_path)
     assert done.returncode == 1
-    assert done.stderr.startswith("Error: the demo writes to a new folder only")
+    assert done.stderr.startswith("Error: the demo needs a new folder")
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 

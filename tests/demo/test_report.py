@@ -70,7 +70,7 @@ def test_right_outcome_has_no_problems() -> None:
     ("wrong", "problem"),
     [
         (outcome(Comparison(2, 2, 1, 1, ("expected 1 times, found 0 times: carrier=AA",))), "carrier=AA"),
-        (outcome(Comparison(2, 2, 0, 0), state_rows=5), "5 rows in the state after the last batch, not 1"),
+        (outcome(Comparison(2, 2, 0, 0), state_rows=5), "5 rows in the state after the last batch, expected 1"),
         (outcome(Comparison(2, 2, 0, 0), dropped=3), "3 rows dropped"),
     ],
 )

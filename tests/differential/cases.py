@@ -1,6 +1,9 @@
 """All cases of the differential suite."""
 
 from dataclasses import replace
+from typing import Final
+
+import pytest
 
 from differential import aggregation, chains, dedupe, groups, joins, sessions, transforms
 from support.case import Case
@@ -9,6 +12,28 @@ _MODULES = (aggregation, dedupe, groups, sessions, joins, chains, transforms)
 
 EVERYDAY: list[Case] = [case for module in _MODULES for case in module.CASES]
 """Every operator, each of its modes and formats at least once."""
+
+_SELDOM: Final = {
+    "grouped, full write buffers",
+    "window update, format 1",
+    "dedupe composite",
+    "pandas state, no timeout",
+    "groups map, format 1",
+    "sessions dynamic gap",
+    "join right in range",
+    "join left_semi in range",
+    "join full by window",
+    "dedupe, limit",
+    "window, window",
+    "session, window",
+    "transform pandas",
+}
+"""Another case has the same operator every day; these run in make test-all."""
+
+by_name = pytest.mark.parametrize(
+    "case", [pytest.param(c, id=c.name, marks=[pytest.mark.slow] * (c.name in _SELDOM)) for c in EVERYDAY]
+)
+"""Parametrizes a test by case."""
 
 ALL: list[Case] = EVERYDAY + [case for module in _MODULES for case in module.MORE_CASES]
 """Every combination."""

@@ -10,12 +10,11 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
-import pytest
 import xxhash
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from differential.cases import EVERYDAY
+from differential.cases import by_name
 from support.case import Case
 from support.engine import Outcome
 from support.events import KEY_TYPES, SCHEMA, Shape, random_batches
@@ -24,18 +23,18 @@ from support.run import Run
 from support.state import Store, stores
 from support.state_files import StateFile, live_hashes, read_state_files
 
-by_name = pytest.mark.parametrize("case", EVERYDAY, ids=lambda case: case.name)
-
 
 @by_name
 def test_rows_lie_where_spark_partitions_them(case: Case, outcome: Callable[[Case], Outcome]) -> None:
-    run = outcome(case).runs[0]
+    run, placed = outcome(case).runs[0], 0
     for store in stores(run.spark, run.checkpoint):
         rows = placements(run.spark, run.checkpoint, store)
         wrong = misplaced(rows, store.partitions)
         assert not wrong, f"{run.checkpoint}: {store}: {len(wrong)} of {len(rows)} rows, such as {wrong[0]}"
         if run.provider == "keygroups":
             _assert_files(run, store, rows)
+        placed += len(rows)
+    assert placed, f"{run.checkpoint}: no row of state"
 
 
 def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
@@ -89,4 +88,6 @@ def test_hash_is_the_hash_of_sparks_partitioning(spark: SparkSession) -> None:
     frame = spark.createDataFrame(pa.Table.from_pylist(rows, schema=SCHEMA))
     for columns in [*[[name] for name in KEY_TYPES], list(KEY_TYPES)]:
         placed = frame.repartition(7, *columns).select(F.spark_partition_id(), F.pmod(F.hash(*columns), F.lit(7)))
-        assert all(found == computed for found, computed in placed.collect()), columns
+        pairs = placed.collect()
+        assert len(pairs) == len(rows)
+        assert all(found == computed for found, computed in pairs), columns

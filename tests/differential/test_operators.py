@@ -9,11 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from differential.aggregation import windowed
-from differential.cases import ALL, EVERYDAY, longer
+from differential.cases import ALL, by_name, longer
 from support.case import Case
 from support.engine import Outcome, run_case
-
-by_name = pytest.mark.parametrize("case", EVERYDAY, ids=lambda case: case.name)
 
 
 @by_name

@@ -1,90 +1,60 @@
-"""``make faults``: every fault many times, and the table docs/faults.md."""
+"""``make faults``: every fault many times, over queries that take turns."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import time
-from collections.abc import Callable
-from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 
 import click
 
-from faults.campaign import Campaign, Result
-from faults.table import FAULTS
-from remote.jobs import undisturbed, write_input
+from faults import record, summary
+from faults.campaign import Campaign, suitable
+from faults.kinds import FAULTS
+from faults.queries import QUERIES
+from faults.record import Entry
+from faults.undisturbed import undisturbed
 from support.scala_classes import compile_classes
 from support.spark import ROOT
 
-BATCHES = 30
-SIZE = {"rows": 200, "keys": 600}
-"""Of the input: a batch writes a part of the keys, so that older segments are still needed, and are merged."""
+BATCHES = 24
 BUILD = ROOT / "build" / "faults"
-WORK = BUILD / "work"
-TABLE = ROOT / "docs" / "faults.md"
-HEAD = f"""# Faults, injected
-
-Written by `make faults`: queries of {BATCHES} batches, disturbed at random moments and started again when they failed.
-After each batch the answers so far must be those of Spark's RocksDB provider, left in peace, after as many input files.
-
-| fault | injected | queries | restarts of a query | rows |
-| --- | --- | --- | --- | --- |
-"""
 
 
 @click.command()
 @click.option("--only", type=click.Choice(list(FAULTS)), multiple=True, help="Inject this fault; may be repeated.")
-@click.option("--times", default=100, show_default=True, help="How often each.")
-@click.option("--seed", default=None, type=int, help="Seed of the random moments; without it the time.")
-@click.option("--add", is_flag=True, help="Add to the counts of earlier runs, which had other seeds.")
-def main(only: tuple[str, ...], times: int, seed: int | None, *, add: bool) -> None:
-    """Inject faults into running queries, and write the table."""
+@click.option("--query", type=click.Choice(list(QUERIES)), multiple=True, help="Disturb this query; may be repeated.")
+@click.option("--times", default=100, show_default=True, help="How often each fault must take effect.")
+@click.option("--seed", default=None, type=int, help="Seed of the first run of each fault; without it the time.")
+@click.option("--batches", default=BATCHES, show_default=True, help="Of the input of each query.")
+def main(only: tuple[str, ...], query: tuple[str, ...], times: int, seed: int | None, batches: int) -> None:
+    """Inject faults into running queries until each took effect often enough."""
     seed = int(time.time()) if seed is None else seed
     BUILD.mkdir(parents=True, exist_ok=True)
-    classes = compile_classes(BUILD)
-    click.echo(f"seed {seed}")
-    for name in only or FAULTS:
+    classes, source = compile_classes(BUILD), record.tree()
+    chosen = {name: [q for q in suitable(name) if not query or q in query] for name in only or FAULTS}
+    chosen = {name: queries for name, queries in chosen.items() if queries}
+    needed = [q for q in QUERIES if any(q in queries for queries in chosen.values())]
+    click.echo(f"seed {seed}, commit {source.commit}; without faults: {', '.join(needed)}")
+    expected = undisturbed(BUILD, needed, batches)
+    wrong = []
+    for name, queries in chosen.items():
         start = time.monotonic()
-        known = (_known(name) if add else None) or Result()
-        result = _run(name, times, seed, classes, partial(_save, name, known))
-        click.echo(f"{name}: {result}, {time.monotonic() - start:.0f} s")
-        if not result.equal:
-            raise click.ClickException(f"wrong rows after '{FAULTS[name].title}', seed {seed}: see {WORK}")
-    _write_table()
+        campaign = Campaign(name, queries, times, seed, BUILD / "runs", classes, batches, expected, source, _note)
+        if not campaign.run():
+            wrong.append(name)
+        click.echo(f"{name}: {time.monotonic() - start:.0f} s")
+        summary.write(record.load())
+    if wrong:
+        raise click.ClickException(
+            f"wrong under {', '.join(wrong)}: see {summary.TABLE}, {record.PATH} and {BUILD / 'runs'}"
+        )
 
 
-def _run(name: str, times: int, seed: int, classes: Path, save: Callable[[Result], None]) -> Result:
-    shutil.rmtree(WORK, ignore_errors=True)
-    write_input(WORK / "in", range(BATCHES), **SIZE)
-    query = FAULTS[name].query
-    expected = undisturbed(WORK / "undisturbed", WORK / "in", [query])[query]
-    return Campaign(FAULTS[name], times, seed, WORK, classes, WORK / "in", expected, save).run()
-
-
-def _save(name: str, known: Result, result: Result) -> None:
-    """What was done stays when the rest is broken off."""
-    _file(name).write_text(json.dumps(asdict(known + result)))
-
-
-def _write_table() -> None:
-    found = {FAULTS[name].title: result for name in FAULTS if (result := _known(name))}
-    TABLE.write_text(HEAD + "\n".join(_row(title, result) for title, result in found.items()) + "\n")
-
-
-def _known(name: str) -> Result | None:
-    """What came of the runs so far."""
-    return Result(**json.loads(_file(name).read_text())) if _file(name).exists() else None
-
-
-def _file(name: str) -> Path:
-    return BUILD / f"{name}.json"
-
-
-def _row(title: str, result: Result) -> str:
-    rows = "equal" if result.equal else "WRONG"
-    return f"| {title} | {result.injected} | {result.runs} | {result.restarts} | {rows} |"
+def _note(found: Entry) -> None:
+    effects = ", ".join(f"{effect} {times}" for effect, times in sorted(found.effects.items()))
+    click.echo(
+        f"{found.end} {found.fault} / {found.query}, seed {found.seed}: {found.effective} of {found.injected} "
+        f"effective ({effects}), {found.restarts} restarts, {found.attempts} attempts: {found.result}"
+    )
 
 
 if __name__ == "__main__":

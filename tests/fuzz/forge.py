@@ -22,6 +22,9 @@ class Forged(str):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, str)
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return 0
 

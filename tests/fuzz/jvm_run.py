@@ -12,6 +12,7 @@ import pyspark
 
 from fuzz import samples
 from fuzz.python_run import MEMORY_FOLDER, Result
+from fuzz.rows import Row, rows_of_file
 from keygroups.bridge.messages import segment_view
 from keygroups.configure import jars
 from keygroups.segment.file import Segment, write_segment
@@ -19,11 +20,12 @@ from support.scala_classes import compile_classes
 
 SOURCES = Path(__file__).parent / "scala"
 HANG_SECONDS = 1800
+ENDINGS = {"read", "read whole", "refused"}
 _OPENED = ("java.lang", "java.nio", "sun.nio.ch")
 
 
-def run(seed: int, count: int, cache: Path) -> Result:
-    """Map and read ``count`` mutated segments; see ``python_run.run``."""
+def run(seed: int, count: int, cache: Path, wrong: str = "") -> Result:
+    """Map and read ``count`` mutated segments; see ``python_run.run``. ``wrong`` makes the reader wrong (see Judge)."""
     classes = compile_classes(cache, SOURCES, _jar())
     outcomes: Counter[str] = Counter()
     findings: list[str] = []
@@ -32,7 +34,7 @@ def run(seed: int, count: int, cache: Path) -> Result:
         segments = _write(folder)
         first = 0
         while first < count:
-            ended, found, first = _part(folder, classes, seed, first, count)
+            ended, found, first = _part(folder, classes, (seed, first, count, wrong))
             outcomes += ended
             findings += found
         del segments
@@ -44,19 +46,27 @@ def _jar() -> Path:
 
 
 def _write(folder: Path) -> list[Segment]:
-    """Valid local segments with their views."""
+    """Valid local segments with their views, and their rows as Arrow reads them."""
     segments = [write_segment(folder, rows.schema, rows.blocks) for rows in samples.contents()]
     for number, segment in enumerate(segments):
         (folder / f"{number:02}.json").write_bytes(msgspec.json.encode(segment_view(segment)))
+        (folder / f"{number:02}.rows").write_text("\n".join(map(_text, rows_of_file(segment.path.read_bytes()))))
     return segments
 
 
-def _part(folder: Path, classes: Path, seed: int, first: int, count: int) -> tuple[Counter[str], list[str], int]:
-    """Go on from input ``first`` until the end, or until the JVM dies; where to go on from then."""
+def _text(row: Row) -> str:
+    """As Row.scala writes it."""
+    value = "null" if row.value is None else row.value.hex()
+    return f"{row.locator} {row.h} {row.key.hex()} {value} {str(row.appended).lower()} {row.written}"
+
+
+def _part(folder: Path, classes: Path, inputs: tuple[int, int, int, str]) -> tuple[Counter[str], list[str], int]:
+    """Continue from input ``first`` until the end, or until the JVM dies; where to continue then."""
+    seed, first, count, wrong = inputs
     path = ":".join([f"{Path(pyspark.__file__).parent}/jars/*", str(_jar()), str(classes)])
     opened = [word for package in _OPENED for word in ("--add-opens", f"java.base/{package}=ALL-UNNAMED")]
     command = ["java", "-XX:+UseSerialGC", "-Xmx512m", f"-XX:ErrorFile={folder}/died.log", *opened, "-cp", path]
-    command += ["keygroups.fuzz.FuzzMain", str(folder), str(seed), str(first), str(count - first)]
+    command += ["keygroups.fuzz.FuzzMain", str(folder), str(seed), str(first), str(count - first), wrong]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     if done.returncode:
         number = int.from_bytes((folder / "progress").read_bytes(), "big")
@@ -66,7 +76,7 @@ def _part(folder: Path, classes: Path, seed: int, first: int, count: int) -> tup
     findings: list[str] = []
     for line in done.stdout.splitlines():
         times, _, ending = line.partition(" ")
-        if ending in ("read", "refused"):
+        if ending in ENDINGS:
             outcomes[ending] += int(times)
         else:
             findings.append(f"jvm, seed {seed}: {ending}")

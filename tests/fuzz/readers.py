@@ -1,147 +1,209 @@
-"""The Python readers, each as a function of one input: how it ends, or an exception that it must not end with."""
+"""Feeds the Python readers, each as a function of one input: how it ends, or an exception that it must not end with."""
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import xxhash
 
 from fuzz import samples
 from fuzz.forge import CHECKSUM, KEY, Forged, reshaped, with_manifest
+from fuzz.judge import Originals, judge_manifest, judge_segment
 from fuzz.mutate import mutated, mutated_json
-from keygroups.backend.hashmap import HashMapBackend
+from fuzz.rows import rows_of_file
 from keygroups.checkpoint.manifest import decode, read_manifest
 from keygroups.checkpoint.row_check import RowCheck
-from keygroups.errors import CheckpointError, SettingError, VersionError
+from keygroups.errors import CheckpointError, VersionError
+from keygroups.runs.local import LocalRuns
 from keygroups.segment.file import Segment
 from keygroups.segment.restore import restore_segment
-from keygroups.settings import Settings
-from keygroups.store.fetched import Fetched
+from keygroups.store.downloads import Downloads, Listed, Wanted
 from keygroups.store.load import Loader
-from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
+from keygroups.store.spec import StoreSpec
+from keygroups.store.version import Version, VersionKey
 
 NAME = "0/the-file"
 Target = Callable[[random.Random], str]
-Read = Callable[[Loader, VersionKey, list[Listed], Fetched], Version]
+Read = Callable[[Loader, VersionKey, Downloads], Version]
+Restore = Callable[[Path, Path, str, "int | None"], Segment]
 
 
-def targets(folder: Path) -> dict[str, Target]:
+def restored(folder: Path, source: Path, checksum: str, rows: int | None) -> Segment:
+    """A file as a local segment."""
+    return restore_segment(folder, source, NAME, checksum, rows=rows, check=RowCheck(samples.CATALOG))
+
+
+def changed(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
+    """The writes of a version, as the change feed shows them."""
+    return loader.change(key, downloads, writes=True).version
+
+
+@dataclass(frozen=True)
+class Readers:
+    """What is judged: the product's readers, or one that is wrong on purpose."""
+
+    restore: Restore = restored
+    load: Read = Loader.load
+    change: Read = changed
+
+
+def targets(folder: Path, readers: Readers | None = None) -> dict[str, Target]:
     """A function for each reader; each takes an input from the generator that it is given."""
+    readers = readers or Readers()
     files, store = samples.files(folder), samples.store(folder)
     texts = [sample.manifest.metadata()[KEY] for sample in store.values()]
+    whole = Originals({path: sample.data for path, sample in store.items()}, samples.LATEST)
     return {
         "manifest": lambda rng: manifest(rng, texts),
         "head": lambda rng: head(rng, files, folder),
-        "restore": lambda rng: restore(rng, files, folder),
-        "load": lambda rng: load(rng, store, folder, Loader.load),
-        "change": lambda rng: load(rng, store, folder, _change),
+        "restore": lambda rng: restore(rng, files, folder, readers.restore),
+        "load": lambda rng: load(rng, whole, folder, readers.load),
+        "change": lambda rng: change(rng, whole, folder, readers.change),
     }
 
 
-def ending(read: Callable[[], object]) -> str:
-    """``read`` or the class of a refusal that names the file; anything else is raised."""
+def ending(read: Callable[[], object], *, forged: bool, name: str = "0/") -> str:
+    """How a read ends, by kind of input: ``read``, or the class of a refusal that names the file; others are raised.
+
+    A damaged file is refused with a CheckpointError: the rest is for what another release or another query wrote.
+    """
+    kind = "forged" if forged else "damaged"
     try:
         read()
-    except (CheckpointError, VersionError, SettingError) as error:
-        if "0/" not in str(error):
+    except (CheckpointError, VersionError) as error:
+        if name not in str(error):
             raise AssertionError(f"the file is not named: {error}") from error
-        return type(error).__name__
-    return "read"
+        if not forged and not isinstance(error, CheckpointError):
+            raise AssertionError(f"refused as if it were not damaged: {error}") from error
+        return f"{kind} {type(error).__name__}"
+    return f"{kind} read"
 
 
 def manifest(rng: random.Random, texts: list[bytes]) -> str:
-    """A mutated manifest under a checksum that fits."""
-    text = mutated_json(rng.choice(texts), rng) if rng.random() < 0.8 else mutated(rng.choice(texts), rng)
-    checksum = xxhash.xxh3_128(text).hexdigest().encode()
-    return ending(lambda: decode({KEY: text, CHECKSUM: checksum}, NAME))
+    """A mutated manifest, mostly under a checksum that fits."""
+    whole = rng.choice(texts)
+    text = mutated_json(whole, rng) if rng.random() < 0.8 else mutated(whole, rng)
+    forged = rng.random() < 0.8
+    checksum = xxhash.xxh3_128(text if forged else whole).hexdigest().encode()
+
+    def read() -> None:
+        judge_manifest(decode({KEY: text, CHECKSUM: checksum}, NAME), text if forged else whole)
+
+    return ending(read, forged=forged)
 
 
 def head(rng: random.Random, files: list[samples.Sample], folder: Path) -> str:
     """The manifest of a file with mutated bytes."""
-    path = folder / "head"
-    path.write_bytes(mutated(rng.choice(files).data[:8192], rng))
-    return ending(lambda: read_manifest(path, NAME))
-
-
-def restore(rng: random.Random, files: list[samples.Sample], folder: Path) -> str:
-    """The rows of a file, with mutated bytes or with other columns, under a checksum that fits."""
     sample = rng.choice(files)
-    path = folder / "file"
-    path.write_bytes(mutated(sample.data, rng) if rng.random() < 0.6 else reshaped(sample.data, rng))
+    path = folder / "head"
+    path.write_bytes(mutated(sample.data[:8192], rng))
 
     def read() -> None:
-        check = RowCheck(samples.CATALOG)
-        segment = restore_segment(folder, path, NAME, Forged(), check=check)
-        assert_readable(segment)
+        assert read_manifest(path, NAME) == sample.manifest, "WRONG MANIFEST"
 
-    return ending(read)
+    return ending(read, forged=False)
 
 
-def assert_readable(segment: Segment) -> None:
-    """What the JVM reads by address lies inside of the file, and ascends."""
-    for block, layout in zip(segment.blocks, segment.layout, strict=True):
-        rows = layout.rows
-        spans = [(layout.locator, 8 * rows), (layout.hash, 4 * rows), (layout.key_data, layout.key_bytes)]
-        spans += [(layout.value_data, layout.value_bytes)] if layout.value_bytes else []
-        assert all(0 <= at <= at + size <= segment.nbytes for at, size in spans), (
-            f"a layout outside of the file: {layout}"
-        )
-        assert bool((block.locator[1:] >= block.locator[:-1]).all())
-        block.key.validate(full=True)
-        block.value.validate(full=True)
+def restore(rng: random.Random, files: list[samples.Sample], folder: Path, reader: Restore) -> str:
+    """The rows of a file with mutated bytes or other columns, under its own checksum or under one that fits."""
+    sample, forged = rng.choice(files), rng.random() < 0.7
+    data = mutated(sample.data, rng) if rng.random() < 0.6 else reshaped(sample.data, rng)
+    path = folder / "file"
+    path.write_bytes(data)
+
+    def read() -> None:
+        checksum, rows = (Forged(), None) if forged else (sample.manifest.checksum, sample.manifest.rows)
+        judge_segment(reader(folder, path, checksum, rows), rows_of_file(data if forged else sample.data))
+
+    result = ending(read, forged=forged)
+    assert data != sample.data or result.endswith("read"), f"A WHOLE FILE IS REFUSED: {result}"
+    return result
 
 
-def _change(loader: Loader, key: VersionKey, listing: list[Listed], fetched: Fetched) -> Version:
-    """The writes of a version, as the change feed shows them."""
-    return loader.change(key, listing, fetched, writes=True).version
+@dataclass(frozen=True)
+class Attacked:
+    """The files of a store, of which some are changed.
+
+    Attributes:
+        files: by path.
+        forged: whether one has another manifest, under a checksum that fits.
+        damaged: paths of those with other bytes, and of those that are gone.
+    """
+
+    files: dict[str, bytes]
+    forged: bool
+    damaged: frozenset[str]
 
 
-def load(rng: random.Random, store: dict[str, samples.Sample], folder: Path, read: Read) -> str:
-    """What is read of version 4 of a store, of which one or two files are mutated, or carry a mutated manifest."""
-    files = {path: sample.data for path, sample in store.items()}
+def attacked(rng: random.Random, whole: Originals) -> Attacked:
+    """One or two files mutated, deleted, or with a mutated manifest."""
+    files, forged = dict(whole.files), False
     for path in rng.sample(sorted(files), rng.choice((1, 1, 2))):
         what = rng.random()
-        if what < 0.7:
-            files[path] = with_manifest(files[path], mutated_json(store[path].manifest.metadata()[KEY], rng))
-        elif what < 0.9:
+        if what < 0.5:
+            text = json.dumps(whole.manifests[path]).encode()
+            files[path], forged = with_manifest(files[path], mutated_json(text, rng)), True
+        elif what < 0.85:
             files[path] = mutated(files[path], rng)
         else:
             del files[path]
-    return ending(lambda: _load(files, folder, read))
+    return Attacked(files, forged, frozenset(p for p, data in whole.files.items() if files.get(p) != data))
 
 
-def _load(files: dict[str, bytes], folder: Path, read: Read) -> None:
+def load(rng: random.Random, whole: Originals, folder: Path, read: Read) -> str:
+    """What is read of a version of an attacked store: all of it, or a refusal where whole files don't make it."""
+    store = attacked(rng, whole)
+
+    def judge(version: Version) -> None:
+        whole.judge_version(version, store.files, forged=store.forged)
+
+    result = ending(lambda: _load(store.files, folder, read, judge), forged=store.forged)
+    refused = not store.forged and not result.endswith("read") and whole.readable(store.damaged)
+    assert not refused, f"REFUSED, though whole files make the version: {store.damaged} are damaged"
+    return result
+
+
+def change(rng: random.Random, whole: Originals, folder: Path, read: Read) -> str:
+    """What the change feed shows of a version of an attacked store."""
+    store = attacked(rng, whole)
+
+    def judge(version: Version) -> None:
+        whole.judge_change(version, store.files, forged=store.forged)
+
+    result = ending(lambda: _load(store.files, folder, read, judge), forged=store.forged)
+    refused = not store.forged and not result.endswith("read") and not store.damaged & whole.shown
+    assert not refused, f"REFUSED, though the files that show the change are whole: {store.damaged} are damaged"
+    return result
+
+
+def _load(files: dict[str, bytes], folder: Path, read: Read, judge: Callable[[Version], None]) -> None:
     """Load as the bridge does: bring what is wanted and call again."""
-    place = folder / "fetched"
-    place.mkdir(exist_ok=True)
-    backend = HashMapBackend(folder, Settings.parse({}))
-    loader = Loader(StoreSpec("0/", "0", 1), 0, backend, lambda _ref, _catalog: None)
+    runs = LocalRuns(folder, 2**23)
+    loader = Loader(StoreSpec("0/", "0", 1), 0, runs, lambda _ref, _catalog: None)
     listing = [Listed(path.rpartition("/")[2], 1, len(data)) for path, data in files.items()]
     missing: set[str] = set()
-    fetched = Fetched(place)
-    try:
+    with TemporaryDirectory(dir=folder) as place:
         for _ in range(100):
-            fetched = Fetched(place, frozenset(missing))
+            downloads = Downloads(place, listing, frozenset(missing))
             try:
-                version = read(loader, VersionKey(4), listing, fetched)
+                version = read(loader, VersionKey(4), downloads)
             except Wanted as wanted:
-                missing |= _bring(wanted, files, fetched)
+                missing |= _bring(wanted, files, Path(place))
                 continue
-            for run in version.plan:
-                assert_readable(run.segment)
+            judge(version)
             return
         raise AssertionError("files are wanted again and again")
-    finally:
-        fetched.discard(head=False)
 
 
-def _bring(wanted: Wanted, files: dict[str, bytes], fetched: Fetched) -> set[str]:
+def _bring(wanted: Wanted, files: dict[str, bytes], place: Path) -> set[str]:
     """Bring files; those that are not there."""
-    for path in wanted.files:
+    for path, local in wanted.files:
         if path in files:
-            target = fetched.path_of(path)
-            assert target.parent.samefile(fetched.path_of("x").parent), f"a file outside of the folder: {path}"
-            target.write_bytes(files[path])
-    return {path for path in wanted.files if path not in files}
+            assert Path(local).parent.samefile(place), f"a file outside of the folder: {path}"
+            Path(local).write_bytes(files[path])
+    return {path for path, _ in wanted.files if path not in files}

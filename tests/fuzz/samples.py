@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from keygroups.checkpoint.manifest import Catalog, Family, FileRef, Manifest
+from keygroups.checkpoint.catalog import Catalog, Family
+from keygroups.checkpoint.manifest import FileRef, Manifest
 from keygroups.checkpoint.names import FileName, Kind
 from keygroups.segment.block import Block
-from keygroups.segment.file import write_checkpoint_form
+from keygroups.segment.file import write_checkpoint_form, write_segment
+from keygroups.segment.merge import merge_segments
 from keygroups.segment.rows import SortedRows
 
 Bytes = Sequence[bytes | None]
@@ -53,15 +55,25 @@ def listed(*rows: bytes) -> bytes:
 
 CATALOG = Catalog(
     (
-        Family(0, "default", schema("long"), schema("long", "long"), encoder("NoPrefixKey"), keys=5),
+        Family(0, "default", schema("long"), schema("long", "long"), encoder("NoPrefixKey"), num_keys=5),
         Family(
-            1, "texts", schema("string", "long"), schema("string"), encoder("PrefixKeyScan", numColsPrefixKey=1), keys=5
+            1,
+            "texts",
+            schema("string", "long"),
+            schema("string"),
+            encoder("PrefixKeyScan", numColsPrefixKey=1),
+            num_keys=5,
         ),
-        Family(2, "lists", schema("long"), schema("string"), encoder("NoPrefixKey"), lists=True, keys=5),
+        Family(2, "lists", schema("long"), schema("string"), encoder("NoPrefixKey"), lists=True, num_keys=5),
         Family(
-            3, "range", schema("long", "string"), schema("long"), encoder("RangeKeyScan", orderingOrdinals=[0]), keys=5
+            3,
+            "range",
+            schema("long", "string"),
+            schema("long"),
+            encoder("RangeKeyScan", orderingOrdinals=[0]),
+            num_keys=5,
         ),
-        Family(4, "timed", schema("string", "long"), schema("long"), encoder("TimestampAsPostfixKey"), keys=5),
+        Family(4, "timed", schema("string", "long"), schema("long"), encoder("TimestampAsPostfixKey"), num_keys=5),
     ),
     5,
 )
@@ -80,9 +92,12 @@ def column(values: Bytes) -> pa.Array:
     return pa.array(values, pa.binary(widths.pop()) if len(widths) == 1 else pa.binary())
 
 
-def block(family: int, rows: int, *, removed: bool, appended: bool, written: bool) -> Block:
-    """A block of a family of ``CATALOG``."""
-    keys, values = zip(*[_ROWS[family](n) for n in range(rows)], strict=True)
+def block(
+    family: int, rows: int, *, removed: bool = False, appended: bool = False, written: bool = False, changed: int = 0
+) -> Block:
+    """A block of a family of ``CATALOG``; with ``changed`` it has other values for the same keys."""
+    keys = [_ROWS[family](n)[0] for n in range(rows)]
+    values = [_ROWS[family](n + changed)[1] for n in range(rows)]
     shown: Bytes = [None if removed and n % 3 == 1 else v for n, v in enumerate(values)]
     locators = np.arange(rows, dtype=np.uint64) * np.uint64(2**40) + np.uint64(7)
     flags = pa.array([n % 2 == 0 for n in range(rows)]) if appended else None
@@ -141,20 +156,43 @@ def files(folder: Path) -> list[Sample]:
     return [checkpoint_file(folder, rows, named(3), codec=codec) for rows, codec in product(contents(), codecs)]
 
 
+def versions() -> list[SortedRows]:
+    """Rows of versions 1 to 4: a list that grows, tombstones, and keys that are written again."""
+    return [
+        SortedRows.of(blocks)
+        for blocks in (
+            [block(0, 5), block(1, 5), block(2, 3)],
+            [block(0, 4, removed=True, changed=1), block(2, 5, appended=True, changed=1)],
+            [block(1, 3, removed=True, changed=2), block(2, 2, changed=3)],
+            [block(0, 3, changed=4), block(2, 4, appended=True, changed=2), block(3, 5)],
+        )
+    ]
+
+
+def merged(folder: Path, rows: Sequence[SortedRows]) -> SortedRows:
+    """The rows of a compacted segment of these versions, oldest first."""
+    segments = [write_segment(folder, each.schema, each.blocks) for each in reversed(rows)]
+    return merge_segments(folder, segments, CATALOG.ids, bottom=True, block_bytes=1 << 20).content
+
+
 def store(folder: Path) -> dict[str, Sample]:
     """The files of a store whose version 4 is read over a segment of versions 1 to 3 and has a changelog, by path."""
-    rows = contents()
+    rows = versions()
     found: dict[str, Sample] = {}
     refs: list[FileRef] = []
     for version in (1, 2, 3):
         parent = str(named(version - 1)) if version > 1 else ""
-        _add(found, refs, checkpoint_file(folder, rows[version], named(version), parent, tuple(reversed(refs))))
+        _add(found, refs, checkpoint_file(folder, rows[version - 1], named(version), parent, tuple(reversed(refs))))
     more: list[FileRef] = []
-    _add(found, more, checkpoint_file(folder, rows[4], named(3, "segment")))
-    _add(found, more, checkpoint_file(folder, rows[2], named(4, "changelog")))
+    _add(found, more, checkpoint_file(folder, merged(folder, rows[:3]), named(3, "segment")))
+    _add(found, more, checkpoint_file(folder, contents()[2], named(4, "changelog")))
     segment, changelog = more
-    _add(found, [], checkpoint_file(folder, rows[5], named(4), str(named(3)), (segment,), changelog=changelog))
+    _add(found, [], checkpoint_file(folder, rows[3], named(4), str(named(3)), (segment,), changelog=changelog))
     return found
+
+
+LATEST = f"0/{named(4)}"
+"""Path of the version file that is read of ``store``."""
 
 
 def _add(found: dict[str, Sample], refs: list[FileRef], sample: Sample) -> None:

@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from remote.jobs import Rows, undisturbed, write_input
+from remote.queries import QUERIES
 from servers.s3 import S3, Kind, s3
 
 BATCHES = 6
+EACH_QUERY = pytest.mark.parametrize(
+    "queries", [("aggregation",), pytest.param(tuple(QUERIES), id="all", marks=pytest.mark.slow)], ids="-".join
+)
+"""One query every day: three take a minute more, on each of two servers."""
 
 
 @pytest.fixture(scope="session")

@@ -73,9 +73,11 @@ def start(
 
 
 def write(output: Path, after: Callable[[int], None], rows: DataFrame, batch: int) -> None:
-    """Keep the rows of a batch."""
+    """Keep the rows of a batch; a second attempt must have those of the first."""
     found = sorted(([*row] for row in rows.collect()), key=str)
     path = output / f"{batch}.json"
+    if path.exists() and (first := json.loads(path.read_text())) != found:
+        raise AssertionError(f"batch {batch} had other rows in its first attempt: {first}; this one has {found}")
     path.with_suffix(".part").write_text(json.dumps(found))
     path.with_suffix(".part").rename(path)
     print(f"batch {batch}", flush=True)

@@ -92,10 +92,18 @@ class Job:
         Raises:
             AssertionError: it failed; with the end of its log.
         """
+        self.complete()
+        return self.rows()
+
+    def complete(self) -> None:
+        """Run it to the end of its input.
+
+        Raises:
+            AssertionError: it failed; with the end of its log.
+        """
         process = self.start()
         process.communicate()
         assert process.returncode == 0, self.log()[-8000:]
-        return self.rows()
 
     def run_restarting(self, attempts: int = 5) -> Rows:
         """Run it, again after each failure, as an operator would: Spark's own files have no second attempt."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from keygroups.settings import PREFIX
-from remote.conftest import BATCHES
+from remote.conftest import BATCHES, EACH_QUERY
 from remote.jobs import Job, Rows, write_input
 from servers.hdfs import Command, Hdfs, hdfs
 
@@ -33,15 +33,16 @@ def run_while(job: Job, cluster: Hdfs, commands: dict[int, Command]) -> Rows:
     return job.rows() if process.wait() == 0 else job.run_restarting()
 
 
-def test_rows_equal_those_of_spark(cluster: Hdfs, tmp_path: Path, expected: Rows) -> None:
+@EACH_QUERY
+def test_rows_equal_those_of_spark(cluster: Hdfs, tmp_path: Path, expected: Rows, queries: Sequence[str]) -> None:
     """While a data node dies and the name node restarts; the second half from an empty local disk."""
     write_input(tmp_path / "in", range(BATCHES // 2))
     conf = {PREFIX + "compactionFanout": "2"}
-    first = Job(tmp_path / "first", tmp_path / "in", f"{cluster.url}/job", conf).run()
+    first = Job(tmp_path / "first", tmp_path / "in", f"{cluster.url}/job", conf, queries=queries).run()
     write_input(tmp_path / "in", range(BATCHES))
-    job = Job(tmp_path / "second", tmp_path / "in", f"{cluster.url}/job", conf)
-    second = run_while(job, cluster, {1: "stop data node", 4: "restart name node"})
-    assert {name: first[name] | rows for name, rows in second.items()} == expected
+    job = Job(tmp_path / "second", tmp_path / "in", f"{cluster.url}/job", conf, queries=queries)
+    second = run_while(job, cluster, {0: "stop data node", len(queries): "restart name node"})
+    assert {name: first[name] | rows for name, rows in second.items()} == {name: expected[name] for name in queries}
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Literal
+from urllib.parse import urlsplit
 
 Fault = Literal["", "503", "500", "cut before", "cut after", "stall"]
 """What happens to a request: nothing; an answer with that status; the connection is cut, before the request reaches the
@@ -29,7 +30,7 @@ class Gateway:
         port: it listens here, on loopback.
         faults: decides on each request; may be replaced at any time.
         latency: seconds that each request is held back.
-        requests: method and path of each request so far.
+        requests: method and path of each request so far; after a bulk delete's path comes the body with the names.
         injected: the faults that happened.
     """
 
@@ -62,7 +63,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Record a request, and let it pass or fail."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         state, closing = self.server.state, self.server.closing
-        state.requests.append((self.command, self.path))
+        bulk_delete = self.command == "POST" and urlsplit(self.path).query.startswith("delete")
+        state.requests.append((self.command, self.path + body.decode() if bulk_delete else self.path))
         closing.wait(state.latency)
         fault = state.faults(self.command, self.path)
         if fault:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,9 @@ from soak.query import Wave
 from soak.report import FIGURES, report, rising, trends
 from soak.run import soak
 from soak.sample import Figures
+from soak.verdict import PER_BATCHES, Trend
 
-WAVE = Wave(batches=500, period=50)
+WAVE = Wave(batches=2000, period=200)
 
 
 def made_up(leak: float = 0.0, warm_up: float = 0.0) -> list[Figures]:
@@ -36,8 +38,34 @@ def test_a_warm_up_is_flat() -> None:
 
 
 def test_a_slow_leak_rises() -> None:
-    found = rising(trends(made_up(leak=1e4), WAVE))
+    found = rising(trends(made_up(leak=4e4), WAVE))
     assert found == ["store own at the peak", "store own at the trough"]
+
+
+GROWN = (192, 207, 207, 210, 210, 223, 224, 232, 224, 224)
+"""MB of a JVM that keeps more and more, with noise."""
+
+
+@pytest.mark.parametrize("waves", [GROWN, [192 + 32 * n / 9 for n in range(10)]])
+def test_192_to_224_mb_rises(waves: Sequence[float]) -> None:
+    figure = FIGURES["jvm outside"]
+    assert not Trend(waves, WAVE.period, figure.limit).is_flat
+
+
+@pytest.mark.parametrize("noise", [0, 5, 20, 80])
+def test_noise_does_not_hide_growth(noise: float) -> None:
+    figure = FIGURES["store own"]
+    waves = [165 + 10 * n + (noise if n % 2 else -noise) for n in range(10)]
+    assert not Trend(waves, WAVE.period, figure.limit).is_flat
+
+
+@pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.limit])
+def test_every_judged_figure_can_rise(name: str) -> None:
+    limit = FIGURES[name].limit
+    assert limit is not None
+    step = limit * WAVE.period / PER_BATCHES
+    assert Trend([100 + 0.9 * step * n for n in range(10)], WAVE.period, limit).is_flat
+    assert not Trend([100 + 1.1 * step * n for n in range(10)], WAVE.period, limit).is_flat
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from soak.sample import Figures
 
 WARM_UP = 2
 """Waves that don't count: compiled code, thread pools and Spark's histories fill in them."""
-MARGIN, NOISES = 0.03, 2.0
-"""A figure may grow by this part of itself, and this many times its noise, in 1,000 batches."""
+PER_BATCHES = 1000
+"""Limits of growth are for so many batches, and for all of a run that judges fewer."""
 
 
 @dataclass(frozen=True)
@@ -23,54 +23,42 @@ class Trend:
     Attributes:
         waves: its median of each wave, those of the warm-up too.
         period: batches of a wave.
-        judged: whether it has to be flat.
+        limit: by how much it may grow in ``PER_BATCHES``; None if it is not judged. It is fixed: a limit that follows
+            from the samples rises with their noise, and hides a leak that comes in steps.
     """
 
     waves: Sequence[float]
     period: int
-    judged: bool = True
+    limit: float | None = None
 
     @property
     def is_flat(self) -> bool:
-        """Whether it grows by no more than the margin, by the line through the waves and by their halves."""
-        return not self.judged or max(self.slope, self.growth) <= MARGIN + NOISES * self.noise
+        """Whether it grows within the limit, by the line through the waves and by their halves."""
+        if self.limit is None:
+            return True
+        judged = self.period * (len(self._counted) - 1)
+        return max(self.slope * judged / PER_BATCHES, self.growth) <= self.limit * max(1.0, judged / PER_BATCHES)
 
     @property
     def growth(self) -> float:
-        """By which part of itself the second half of the waves lies above the first half, after the warm-up."""
+        """By how much the second half of the waves lies above the first half, after the warm-up."""
         half = len(self._counted) // 2
-        return (
-            statistics.fmean(self._counted[-half:]) / self._mean - statistics.fmean(self._counted[:half]) / self._mean
-        )
+        return statistics.fmean(self._counted[-half:]) - statistics.fmean(self._counted[:half])
 
     @property
     def slope(self) -> float:
-        """By which part of itself it grows in 1,000 batches: least squares over the waves after the warm-up."""
-        return self._line.slope / self._mean * 1000 / self.period
-
-    @property
-    def noise(self) -> float:
-        """How far the waves lie from that line, as part of the figure: standard deviation."""
-        line = self._line
-        off = [value - line.intercept - line.slope * number for number, value in enumerate(self._counted)]
-        return statistics.pstdev(off) / self._mean
+        """By how much it grows in ``PER_BATCHES``: least squares over the waves after the warm-up."""
+        line = statistics.linear_regression(range(len(self._counted)), self._counted)
+        return line.slope * PER_BATCHES / self.period
 
     @cached_property
     def _counted(self) -> Sequence[float]:
         return self.waves[WARM_UP:]
 
-    @cached_property
-    def _mean(self) -> float:
-        return statistics.fmean(self._counted) or 1.0
 
-    @cached_property
-    def _line(self) -> statistics.LinearRegression:
-        return statistics.linear_regression(range(len(self._counted)), self._counted)
-
-
-def trend(samples: Sequence[Figures], wave: Wave, moment: str, figure: str, *, judged: bool = True) -> Trend:
+def trend(samples: Sequence[Figures], wave: Wave, moment: str, figure: str, limit: float | None = None) -> Trend:
     """The trend of one figure, which not every sample need have."""
     chosen = [taken for taken in samples if figure in taken and wave.moment(int(taken["batch"])) == moment]
     numbers = range(len(samples) // wave.period)
     values = [[taken[figure] for taken in chosen if taken["batch"] // wave.period == number] for number in numbers]
-    return Trend([statistics.median(found) for found in values], wave.period, judged)
+    return Trend([statistics.median(found) for found in values], wave.period, limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ Key = tuple[str, int]
 Rows = dict[Key, str]
 
 PREFIX = "spark.sql.streaming.stateStore.keyGroups."
+
+NOTICE_SECONDS = 0.2
+"""A JVM says that a process is alive until a thread of its own has run after the end of it."""
 
 
 class Driver:
@@ -86,4 +90,6 @@ def kill_servers() -> int:
     for process in processes:
         process.kill()
         process.wait(10)
+    if processes:
+        threading.Event().wait(NOTICE_SECONDS)
     return len(processes)

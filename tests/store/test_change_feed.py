@@ -65,7 +65,7 @@ def test_what_is_not_kept_comes_by_key(spark: SparkSession, tmp_path: Path) -> N
 
 def test_a_changelog_goes_with_its_version(spark: SparkSession, tmp_path: Path) -> None:
     """Retention deletes it, and a version that failed leaves none behind for good."""
-    conf = WRITES | {"spark.sql.streaming.minBatchesToRetain": "2"}
+    conf = WRITES | {"spark.sql.streaming.minBatchesToRetain": "1"}
     driver = family_driver(session_with(spark, conf), tmp_path)
     for version in range(6):
         driver.open(version)

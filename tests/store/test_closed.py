@@ -49,7 +49,7 @@ def test_an_unfinished_repartitioning_is_taken_back(spark: SparkSession, tmp_pat
     assert done.exit_code == 0, done.output
     count(session, tmp_path, "b")
     assert counts(session, tmp_path) == {"a": 2, "b": 1}
-    assert "nothing to mend" in CliRunner().invoke(main, ["mend", str(checkpoint)]).output
+    assert "nothing to repair" in CliRunner().invoke(main, ["mend", str(checkpoint)]).output
 
 
 def test_only_our_checkpoints_are_mended(tmp_path: Path) -> None:
@@ -59,9 +59,12 @@ def test_only_our_checkpoints_are_mended(tmp_path: Path) -> None:
         (tmp_path / "offsets" / str(batch)).write_text(f"v1\n{json.dumps({'conf': conf})}\n{{}}")
     done = CliRunner().invoke(main, ["mend", str(tmp_path), "--apply"])
     assert done.exit_code == 1
-    assert "is not on a checkpoint of keygroups" in done.output
+    assert "another state store provider owns" in done.output
     assert (tmp_path / "offsets" / "1").exists()
-    assert "this is no checkpoint of a query" in CliRunner().invoke(main, ["mend", str(tmp_path / "offsets")]).output
+    assert (
+        "the folder is not the checkpoint of a query"
+        in CliRunner().invoke(main, ["mend", str(tmp_path / "offsets")]).output
+    )
 
 
 def test_real_time_mode_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+import pyarrow.ipc as ipc
 import pytest
 from py4j.java_gateway import JavaObject
 from py4j.protocol import Py4JJavaError
@@ -15,6 +17,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
+from store.driver import PREFIX
+from support.spark import session_with
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 FAMILIES = ("values", "lists", "maps", "longs", "floats", "stamps", "times")
@@ -22,13 +26,16 @@ LISTS = ("lists", "stamps")
 ORDERED = ("longs", "floats", "times")
 STEPS, CALLS = 12, 60
 RANGES = 20
+SMALL_BLOCKS = {PREFIX + "blockBytes": "4096", PREFIX + "compactionFanout": "2"}
+LONG = 2000
+"""Letters of a value: the 40 rows of a scan prefix have 40 KB, ten blocks."""
 
 
 class Both:
     """A driver on our provider and one on RocksDB."""
 
-    def __init__(self, spark: SparkSession, folder: Path) -> None:
-        self.drivers = [family_driver(spark, folder / name[-20:], name) for name in (PROVIDER, ROCKSDB)]
+    def __init__(self, spark: SparkSession, folder: Path, conf: dict[str, str] | None = None) -> None:
+        self.drivers = [family_driver(spark, folder / name[-20:], name, conf) for name in (PROVIDER, ROCKSDB)]
 
     def do(self, name: str, *arguments: object) -> None:
         """Make a call on both."""
@@ -46,10 +53,13 @@ class Both:
         assert ours == theirs, (name, arguments)
 
 
-def family_driver(spark: SparkSession, folder: Path, provider: str = PROVIDER) -> JavaObject:
+def family_driver(
+    spark: SparkSession, folder: Path, provider: str = PROVIDER, conf: dict[str, str] | None = None
+) -> JavaObject:
     """A driver of column families, on a checkpoint."""
     make = attrgetter("keygroups.tests.FamilyDriver")(cast(Any, spark)._jvm)
-    return make(cast(Any, spark)._jsparkSession, provider, str(folder))
+    session = session_with(spark, conf) if conf else spark
+    return make(cast(Any, session)._jsparkSession, provider, str(folder))
 
 
 def _plain(answer: object) -> object:
@@ -59,11 +69,32 @@ def _plain(answer: object) -> object:
 @pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 9))])
 def test_families_answer_as_rocksdb_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Writes, removals, appends, all scans; commits, aborts, restarts, a family that goes and comes back."""
-    random, version, both = Random(seed), 0, Both(spark, tmp_path)
+    _run(Both(spark, tmp_path), Random(seed), CALLS)
+
+
+@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(n, marks=pytest.mark.slow) for n in range(3, 9))])
+def test_locators_that_span_blocks_answer_as_rocksdb_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    """The rows of a scan prefix, and numbers that begin with the same bytes, fill several blocks of a segment."""
+    both = Both(spark, tmp_path, SMALL_BLOCKS)
+    _run(both, Random(seed), CALLS, letters=LONG)
+    segments = [path for path in tmp_path.rglob("s*.arrow") if _spans_blocks(path)]
+    assert segments
+
+
+def _spans_blocks(path: Path) -> bool:
+    """Whether a locator of a segment continues in the next block."""
+    reader = ipc.open_file(str(path))
+    batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
+    edges = [(batch.column("locator")[0].as_py(), batch.column("locator")[-1].as_py()) for batch in batches]
+    return any(left[1] == right[0] for left, right in pairwise(edges))
+
+
+def _run(both: Both, random: Random, calls: int, letters: int = 9) -> None:
+    version = 0
     for step in range(STEPS):
         both.do("open", version)
-        for _ in range(CALLS):
-            both.do(*random_write(random))
+        for _ in range(calls):
+            both.do(*random_write(random, letters))
         if step == STEPS // 2:
             both.same("drop", "maps")
         else:
@@ -88,11 +119,11 @@ def _finish(both: Both, random: Random) -> int:
     return 1
 
 
-def random_write(random: Random) -> tuple[Any, ...]:
-    """A method of the drivers that writes, and its arguments."""
+def random_write(random: Random, letters: int = 9) -> tuple[Any, ...]:
+    """A method of the drivers that writes, and its arguments; values have at most so many letters."""
     family = random.choice(FAMILIES)
     key = (family, random.choice("abc"), random.randint(-20, 20))
-    value = "v" * random.randint(0, 9) + str(random.randint(0, 9))
+    value = "v" * random.randint(0, letters) + str(random.randint(0, 9))
     kind = random.random()
     if kind < 0.25:
         return ("remove", *key)

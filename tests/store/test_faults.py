@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from keygroups.checkpoint.manifest import read_manifest
-from store.driver import PREFIX, Driver, Rows, kill_servers
+from store.driver import PREFIX, Driver, Rows, as_rows, kill_servers, server_processes
 
 FAILURE = (Py4JJavaError, PySparkException)
 
@@ -179,7 +179,7 @@ def test_checkpoint_ids_tell_attempts_apart(spark: SparkSession, tmp_path: Path)
 
 def test_retention_keeps_versions_loadable(spark: SparkSession, tmp_path: Path) -> None:
     """Old files go, every retained version stays, also after a restart that knows no manifest."""
-    conf = {"spark.sql.streaming.minBatchesToRetain": "3", PREFIX + "compactionFanout": "2"}
+    conf = {"spark.sql.streaming.minBatchesToRetain": "2", PREFIX + "compactionFanout": "2"}
     driver, rows = filled(spark, tmp_path, 12, conf)
     driver.close()
     fresh = Driver(spark, tmp_path, conf)
@@ -276,4 +276,28 @@ def test_a_version_written_anew_has_nothing_of_those_before(spark: SparkSession,
     driver.open(3, "")
     assert driver.rows() == rows
     driver.abort()
+    assert as_rows(driver.replay(2, 4)) == {("new", 1): "value"}
+    assert as_rows(driver.replay(2, 3)) == rows
+    driver.close()
+
+
+def test_a_restored_file_is_downloaded_again(spark: SparkSession, tmp_path: Path) -> None:
+    """On a file system whose files are copied, by the same store process; no download is left behind."""
+    manager = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    conf = {"spark.sql.streaming.checkpointFileManagerClass": manager}
+    driver, rows = filled(spark, tmp_path / "checkpoint", 2, conf)
+    driver.close()
+    damaged = files(tmp_path / "checkpoint", "v*")[0]
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[: len(whole) // 2])
+    for crc in damaged.parent.glob(".*.crc"):
+        crc.unlink()
+    driver = Driver(spark, tmp_path / "checkpoint", conf)
+    with fails(damaged.name):
+        driver.open(2, "")
+    damaged.write_bytes(whole)
+    driver.open(2, "")
+    assert driver.rows() == rows
+    driver.abort()
+    assert not [path for process in server_processes() for path in Path(process.cwd()).glob("downloads-*")]
     driver.close()

@@ -12,12 +12,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from pyspark.sql import SparkSession
 
 from store.driver import PREFIX, Driver, kill_servers, server_processes
+from support.spark import SECRET
 
 
 @dataclass
@@ -109,3 +111,16 @@ def test_local_files_are_the_users_own(served: Served) -> None:
     mode = stat.S_IMODE(served.local.stat().st_mode)
     assert mode == 0o700
     assert served.local.stat().st_uid == os.getuid()
+
+
+def test_it_does_not_inherit_secrets_of_the_executor(spark: SparkSession, served: Served) -> None:
+    """Only what an interpreter and its libraries need comes from the JVM's environment."""
+    jvm: Any = spark._jvm
+    executor = dict(jvm.java.lang.System.getenv())
+    inherited = served.process.environ()
+    assert SECRET in executor
+    assert SECRET not in inherited
+    assert {"PYSPARK_PYTHON", "SPARK_HOME"} & set(executor)
+    assert not {name for name in inherited if name.startswith(("PYSPARK", "SPARK", "JAVA", "AWS"))}
+    assert inherited["TZ"] == executor["TZ"]
+    assert {"PATH", "PYTHONPATH"} <= set(inherited)

@@ -105,6 +105,46 @@ def test_values_put_after_expired_ones_stand_alone(spark: SparkSession, tmp_path
     driver.close()
 
 
+def test_a_list_lives_as_long_as_its_newest_value(spark: SparkSession, tmp_path: Path) -> None:
+    """Whether compaction has joined its values or not."""
+    session = session_with(spark, CONF)
+    make = cast(Any, spark)._jvm.keygroups.tests.FamilyDriver
+    driver = make(session._jsparkSession, PROVIDER, str(tmp_path))
+    for batch, (seconds, value) in enumerate([(1000, "a"), (1050, "b")]):
+        at(tmp_path, batch, seconds)
+        driver.open(batch)
+        driver.append("lists", "text", 1, value)
+        driver.commit()
+    at(tmp_path, 2, 1120)
+    found = []
+    for _ in range(2):
+        driver.open(2)
+        found.append(list(driver.list("lists", "text", 1)))
+        driver.abort()
+        driver.maintain()
+    assert found == [["a", "b"]] * 2
+    driver.close()
+
+
+def test_a_write_outlives_what_it_replaced(spark: SparkSession, tmp_path: Path) -> None:
+    """The removal of expired rows at the end of a batch moves write buffers to disk meanwhile."""
+    driver = Driver(spark, tmp_path, CONF)
+    at(tmp_path, 0, 1000)
+    driver.open(0, "")
+    driver.putRange("text", 0, 5000, "old")
+    driver.commit()
+    at(tmp_path, 1, 1000 + 2 * TTL)
+    driver.open(1, "")
+    driver.putRange("text", 0, 1500, "new")
+    driver.commit()
+    assert driver.numKeys() == 1500
+    at(tmp_path, 2, 1000 + 2 * TTL)
+    driver.open(2, "")
+    assert driver.rows() == {("text", n): "new" for n in range(1500)}
+    driver.abort()
+    driver.close()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [

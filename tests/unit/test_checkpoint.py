@@ -8,10 +8,11 @@ import msgspec
 import pytest
 import xxhash
 
-from keygroups.checkpoint.manifest import Catalog, Family, FileRef, Manifest, decode
+from keygroups.checkpoint.catalog import Catalog, Family
+from keygroups.checkpoint.manifest import FileRef, Manifest, decode
 from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, temporary_version
-from keygroups.checkpoint.recovery import files_of_version
-from keygroups.checkpoint.retention import deletable, oldest_retained, retained_versions
+from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
+from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError, InternalError, VersionError
 
 FAMILY = Family(0, "default", "{}", "{}", "{}")
@@ -77,7 +78,7 @@ def test_a_manifest_round_trips() -> None:
     [
         ({"max_parallelism": 0}, "key groups"),
         ({"max_parallelism": 32769}, "key groups"),
-        ({"catalog": Catalog((msgspec.structs.replace(FAMILY, keys=-1),), 1)}, "negative"),
+        ({"catalog": Catalog((msgspec.structs.replace(FAMILY, num_keys=-1),), 1)}, "negative"),
         ({"catalog": Catalog((FAMILY,), 0)}, "numbered"),
         ({"catalog": Catalog((FAMILY, FAMILY), 1)}, "numbered"),
         ({"segments": (ref(6),)}, "newer"),
@@ -142,7 +143,7 @@ def test_a_forged_manifest_is_refused(old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("change", "same"),
     [
-        ({"keys": 7}, True),
+        ({"num_keys": 7}, True),
         ({"name": "other"}, True),
         ({"id": 1}, False),
         ({"value_schema": "[]"}, False),
@@ -205,13 +206,14 @@ def test_recovery_goes_round_a_damaged_segment() -> None:
 
 def test_retention_keeps_what_retained_versions_refer_to() -> None:
     """And everything young, whether referred to or not."""
-    oldest = oldest_retained(latest=10, versions_to_retain=3)
+    assert oldest_retained(latest=10, versions_to_retain=3) == 7
+    oldest = oldest_retained(latest=10, versions_to_retain=2)
     assert oldest == 8
     names = [name(v) for v in range(1, 11)] + [name(6, "segment"), name(9, "segment", "f"), "_metadata"]
     names += [f".{name(2)}.ab.tmp", f".{name(9)}.ab.tmp", name(7, "changelog"), name(8, "changelog")]
     assert retained_versions(names, oldest) == [name(8), name(9), name(10)]
     references = {name(8): frozenset({name(7), name(6, "segment")}), name(10): frozenset({name(9)})}
-    assert deletable(names, oldest, references) == [
+    assert unreferenced_files(names, oldest, references) == [
         *(name(v) for v in range(1, 7)),
         f".{name(2)}.ab.tmp",
         name(7, "changelog"),
@@ -221,4 +223,4 @@ def test_retention_keeps_what_retained_versions_refer_to() -> None:
 def test_retention_keeps_a_segment_that_another_executor_is_about_to_list() -> None:
     """It was written after the oldest retained version, so the versions there are can't know it."""
     names = [name(9, digit="2"), name(10, digit="4"), name(5, "segment", "1"), name(5, "segment", "3")]
-    assert deletable(names, 9, {}) == [name(5, "segment", "1")]
+    assert unreferenced_files(names, 9, {}) == [name(5, "segment", "1")]

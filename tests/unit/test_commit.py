@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keygroups.backend.hashmap import HashMapBackend
-from keygroups.checkpoint.manifest import Catalog, Family
+from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.names import new_name
+from keygroups.runs.local import LocalRuns
 from keygroups.segment.chunk import HEADER, Chunk
-from keygroups.settings import Settings
-from keygroups.store.commit import Writer, Writes
-from keygroups.store.publish import Publisher
-from keygroups.store.spec import StoreSpec, Version, VersionKey
+from keygroups.store.checkpoint_writer import CheckpointWriter
+from keygroups.store.commit_files import CommitWriter, Writes
+from keygroups.store.spec import StoreSpec
+from keygroups.store.version import Version, VersionKey
 
 CATALOG = Catalog((Family(id=0, name="default", key_schema="", value_schema="", encoder=""),), 1)
 
@@ -31,11 +31,11 @@ def chunk(path: Path) -> Chunk:
 def test_a_failed_commit_leaves_no_chunk(tmp_path: Path, *, logs: bool) -> None:
     """Neither those of the rows nor those of the changelog, whichever file it is that can't be written."""
     (local := tmp_path / "local").mkdir()
-    backend = HashMapBackend(local, Settings.parse({}))
-    writer = Writer(backend, Publisher(StoreSpec("state/0", "0", 1), "none", tmp_path / "nowhere"))
+    checkpoint = CheckpointWriter(StoreSpec("state/0", "0", 1), "none", tmp_path / "nowhere")
+    writer = CommitWriter(LocalRuns(local, 2**23), checkpoint)
     changelog = [chunk(tmp_path / "changelog.chunk")] if logs else []
     writes = Writes((), [chunk(tmp_path / "rows.chunk")], 0, changelog)
     with pytest.raises(FileNotFoundError):
-        writer.take(new_name("version", 1), writes, CATALOG, Version(VersionKey(0), None, Catalog(), 128, ()))
+        writer.write(new_name("version", 1), writes, CATALOG, Version(VersionKey(0), None, Catalog(), 128, ()))
     assert not list(tmp_path.glob("*.chunk"))
     assert not list(local.iterdir())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.ipc as ipc
 import pytest
@@ -13,7 +15,7 @@ import pytest
 from fuzz.forge import Forged
 from fuzz.samples import Sample, block, checkpoint_file, contents, named
 from keygroups.checkpoint.manifest import read_manifest
-from keygroups.errors import CheckpointError
+from keygroups.errors import CapacityError, CheckpointError
 from keygroups.segment.block import Block
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_checkpoint_form
@@ -22,6 +24,7 @@ from keygroups.segment.rows import SortedRows
 from support.arrow_regions import regions
 
 NAME = "0/the-file"
+VALUES = pa.array([b"1", b"2"])
 
 
 def restored(folder: Path, data: bytes) -> Segment:
@@ -130,6 +133,16 @@ def test_rows_out_of_order_are_refused(tmp_path: Path, changes: dict[str, list[i
         restored(tmp_path, written([batch_of(rows)]))
 
 
+@pytest.mark.parametrize("keys", [(b"c", b"b"), (b"b", b"b")])
+def test_a_locator_continues_with_greater_keys(tmp_path: Path, keys: tuple[bytes, bytes]) -> None:
+    """In the next batch; with lesser or equal keys the batches are refused."""
+    locator, h = np.full(2, 7, np.uint64), np.zeros(2, np.int32)
+    first, last, after = (Block(locator, h, pa.array([key, key + b"x"]), VALUES) for key in (*keys, b"d"))
+    assert restored(tmp_path, written([batch_of(first), batch_of(after)])).rows == 4
+    with pytest.raises(CheckpointError, match=f"{NAME}.*not in order"):
+        restored(tmp_path, written([batch_of(first), batch_of(last)]))
+
+
 def test_batches_out_of_order_and_mixed_families_are_refused(tmp_path: Path) -> None:
     flags = {"removed": False, "appended": False, "written": False}
     rows = SortedRows.of([block(family, 3, **flags) for family in (0, 3)])
@@ -147,6 +160,35 @@ def test_the_number_of_rows_is_that_of_the_manifest(tmp_path: Path, sample: Samp
     (tmp_path / "file").write_bytes(sample.data)
     with pytest.raises(CheckpointError, match=r"4 rows.*5 rows"):
         restore_segment(tmp_path, tmp_path / "file", NAME, sample.manifest.checksum, rows=4)
+
+
+def test_no_more_rows_are_written_than_the_manifest_says(tmp_path: Path) -> None:
+    """A small file may hold any number of equal rows."""
+    blocks = [number_block(1000 * n) for n in range(50)]
+    (tmp_path / "file").write_bytes(written([batch_of(b) for b in blocks]))
+    seen: list[Block] = []
+    with pytest.raises(CheckpointError, match=r"1500 rows.*2000 rows"):
+        restore_segment(tmp_path, tmp_path / "file", NAME, Forged(), rows=1500, check=seen.append)
+    assert len(seen) <= 2
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_restore_leaves_room_on_the_disk(tmp_path: Path, sample: Sample, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the write buffers of other tasks."""
+    (tmp_path / "file").write_bytes(sample.data)
+    disk = os.statvfs(tmp_path)
+    few = os.statvfs_result((*disk[:3], 1000, 1000, *disk[5:]))
+    monkeypatch.setattr("keygroups.segment.restore.os.statvfs", lambda _: few)
+    with pytest.raises(CapacityError, match=f"{NAME}.*reserve"):
+        restore_segment(tmp_path, tmp_path / "file", NAME, Forged())
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def number_block(start: int) -> Block:
+    """A thousand rows with equal values."""
+    locator = np.arange(start, start + 1000, dtype=np.uint64)
+    column = pa.array([b"x" * 100] * 1000)
+    return Block(locator, np.zeros(1000, np.int32), column, column)
 
 
 def test_a_family_whose_rows_are_all_dead_leaves_a_file_that_can_be_read(tmp_path: Path) -> None:

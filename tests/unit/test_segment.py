@@ -89,7 +89,7 @@ def test_a_cut_chunk_is_refused(tmp_path: Path) -> None:
 def test_a_merge_keeps_the_newest_row(
     batches: list[dict[bytes, bytes | None]], bits: int, bottom: bool, block_bytes: int
 ) -> None:
-    """Batches are newest first; at the bottom tombstones go; blocks neither overlap nor share a locator."""
+    """Batches are newest first; at the bottom tombstones go; blocks are bounded and in order of (locator, key)."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         segments = [segment_of(folder, rows, bits) for rows in batches]
@@ -99,8 +99,12 @@ def test_a_merge_keeps_the_newest_row(
             newest |= rows
         expected = {k: v for k, v in newest.items() if not (bottom and v is None)}
         assert rows_of(merged.blocks) == sorted(expected.items(), key=lambda row: (locator_of(row[0], bits), row[0]))
-        edges = [(int(b.locator[0]), int(b.locator[-1])) for b in merged.blocks]
+        edges = [[(int(b.locator[at]), b.key[at].as_py()) for at in (0, -1)] for b in merged.blocks]
         assert all(left[1] < right[0] for left, right in pairwise(edges))
+        assert all(len(b) == 1 or b.nbytes <= 4 * block_bytes for b in merged.blocks)
+        write_checkpoint_form(folder / "file", merged.content, {}, "zstd")
+        restored = restore_segment(folder, folder / "file", "name", merged.content.checksum(), rows=merged.rows)
+        assert rows_of(restored.blocks) == rows_of(merged.blocks)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])

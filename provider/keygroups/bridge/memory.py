@@ -1,4 +1,4 @@
-"""Gives memory back to the operating system after big calls."""
+"""Returns memory to the operating system after large calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 BIG_ROWS: Final = 65_536
-"""Rows of a call after which it is worth the 1 to 5 ms; allocators would keep several times the rows' bytes."""
+"""Rows of a call above which this is worth its 1 to 5 ms; allocators would keep several times the rows' bytes."""
 
 
 def _find_malloc_trim() -> Callable[[int], int]:
@@ -24,6 +24,6 @@ _malloc_trim: Final = _find_malloc_trim()
 
 
 def release_unused() -> None:
-    """Return what Arrow's pool and the C library hold without using it."""
+    """Return the memory that Arrow's pool and the C library have allocated and do not use."""
     pa.default_memory_pool().release_unused()
     _malloc_trim(0)

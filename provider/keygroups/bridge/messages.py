@@ -1,15 +1,17 @@
-"""What crosses the bridge: one JSON object each way a call."""
+"""The messages of the bridge: a call is one JSON object as request and one as answer."""
 
 from __future__ import annotations
 
 import msgspec
 
-from keygroups.checkpoint.manifest import Catalog
+from keygroups.checkpoint.catalog import Catalog
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.layout import BlockLayout
-from keygroups.store.publish import Upload
-from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey
+from keygroups.store.checkpoint_writer import Upload
+from keygroups.store.downloads import Downloads
+from keygroups.store.spec import StoreSpec
+from keygroups.store.version import Version, VersionKey
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -24,42 +26,41 @@ class Open(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Load a version; ``listing`` and ``missing`` are what the JVM has brought or not found so far."""
+    """Load a version."""
 
     store: int
     key: VersionKey
-    listing: list[Listed] | None = None
-    missing: list[str] = []
+    downloads: Downloads
 
 
 class ReadChange(Message, frozen=True):
-    """Ask what a version changed, each write of it or each key; see ``Load``."""
+    """Ask what a version changed: each write, or each key with its last value."""
 
     store: int
     key: VersionKey
     writes: bool
-    listing: list[Listed] | None = None
-    missing: list[str] = []
+    downloads: Downloads
 
 
 class Apply(Message, frozen=True):
-    """Hand over full chunks of a session that goes on."""
+    """Hand over full chunks of a session that continues."""
 
     store: int
     session: str
     chunks: list[Chunk]
-    written: int = 0
+    batch_time: int = 0
 
 
 class Commit(Message, frozen=True):
-    """Hand over the last chunks of a session and make the next version, of them alone if ``empty``."""
+    """Hand over the last chunks of a session and make the next version, without any earlier row if ``empty``."""
 
     store: int
     session: str
     base: VersionKey
+    sorted: list[str]
     chunks: list[Chunk]
     catalog: Catalog
-    written: int = 0
+    batch_time: int = 0
     empty: bool = False
     changelog: list[Chunk] = []
 
@@ -79,14 +80,14 @@ class Forget(Message, frozen=True):
 
 
 class Compact(Message, frozen=True):
-    """Compact the latest version, if it is time to."""
+    """Compact the latest version, if a merge is due."""
 
     store: int
     thorough: bool
 
 
 class Uploaded(Message, frozen=True):
-    """A compacted segment is durable, or its upload failed."""
+    """The upload of a compacted segment has ended."""
 
     store: int
     name: str
@@ -94,12 +95,11 @@ class Uploaded(Message, frozen=True):
 
 
 class Deletable(Message, frozen=True):
-    """Ask what retention may delete."""
+    """Ask for the names of the files that retention may delete."""
 
     store: int
     retain: int
-    listing: list[Listed] | None = None
-    missing: list[str] = []
+    downloads: Downloads
 
 
 class Close(Message, frozen=True):
@@ -119,7 +119,7 @@ class SegmentView(Message, frozen=True):
 
 
 class VersionView(Message, frozen=True):
-    """A version, as the JVM sees it: segments newest first."""
+    """A version as the JVM sees it: segments newest first."""
 
     key: VersionKey
     catalog: Catalog
@@ -128,23 +128,37 @@ class VersionView(Message, frozen=True):
 
 
 class ChangeView(Message, frozen=True):
-    """A version with the rows that it changed only, and the version it was built on."""
+    """A version with only the rows that it changed, and the version it was built on."""
 
     version: VersionView
     parent: VersionKey | None
 
 
 class Committed(Message, frozen=True):
-    """The new version, the files that make it durable, in their order, and whether to compact."""
+    """A commit's result.
+
+    Attributes:
+        version: the new version.
+        uploads: the files that make it durable, in their order.
+        compact: whether a compaction is due.
+        write_millis: time to sort, merge and write the files.
+    """
 
     version: VersionView
     uploads: list[Upload]
     compact: bool
-    sort_millis: int
+    write_millis: int
+
+
+class Compacted(Message, frozen=True):
+    """The latest version with the merged run, and the file to upload."""
+
+    version: VersionView
+    upload: Upload
 
 
 class Want(Message, frozen=True):
-    """What the JVM must bring; then it calls again."""
+    """What the JVM must bring before it calls again; files are pairs of checkpoint path and local path."""
 
     listing: bool
     files: list[tuple[str, str]]
@@ -152,7 +166,7 @@ class Want(Message, frozen=True):
 
 
 class Failure(Message, frozen=True):
-    """An error: its kind tells the JVM what to throw."""
+    """An error; its kind decides what the JVM throws."""
 
     kind: str
     message: str

@@ -1,4 +1,4 @@
-"""Life of the server process: it starts with a line on standard input, and ends when that closes."""
+"""The store process: it starts with a line on standard input, and ends when standard input closes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from keygroups.bridge.server import Server
 
 
 class Start(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
-    """The line on standard input: never in argv or the environment, as it holds the token.
+    """The line on standard input. It contains the token, so it is not passed in argv or the environment.
 
     Attributes:
         token: what every connection must send first.
@@ -40,10 +40,11 @@ def run() -> None:
         ),
         python_server_entry_point=Server(folder),
     )
-    port = gateway.get_callback_server().get_listening_port()
-    ready = msgspec.json.encode({"port": port, "version": __version__, "pid": os.getpid()})
+    callbacks = gateway.get_callback_server()
+    callbacks.server_socket.listen()  # py4j does so in a thread of its own, which may not have begun
+    ready = msgspec.json.encode({"port": callbacks.get_listening_port(), "version": __version__, "pid": os.getpid()})
     sys.stdout.write(ready.decode() + "\n")
     sys.stdout.flush()
     sys.stdin.buffer.read()
     shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)  # threads in native code may still be at work; nothing of theirs is needed
+    os._exit(0)  # threads may still run native code; their results are not needed

@@ -15,26 +15,23 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from keygroups.backend.base import Backend
-from keygroups.backend.hashmap import HashMapBackend
 from keygroups.bridge import messages as m
 from keygroups.bridge.memory import BIG_ROWS, release_unused
 from keygroups.errors import CapacityError, InternalError, KeygroupsError, RetryError
 from keygroups.settings import Settings
-from keygroups.store.spec import Wanted
+from keygroups.store.downloads import Wanted
 from keygroups.store.store import Store
 
 log = logging.getLogger(__name__)
 
-BACKENDS: dict[str, Callable[[Path, Settings], Backend]] = {"hashmap": HashMapBackend}
 BACKGROUND_NICENESS = 5
-"""Compaction yields the processor to tasks; ``maxSegments`` keeps it from falling behind for ever."""
+"""Compaction yields the processor to tasks; ``maxSegments`` bounds how far it falls behind."""
 
 Handler = Callable[[Any], Any]
 
 
 class Server:
-    """All stores of one executor. py4j calls ``call`` from a thread per JVM thread.
+    """All stores of one executor. py4j calls ``call`` from several threads, one for each connection of the JVM.
 
     Args:
         folder: for local files; exists, 0700.
@@ -48,7 +45,7 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stores: dict[int, Store] = {}
-        # Threads of their own: a thread that has yielded once can't take it back, and py4j's serve commits too.
+        # Separate threads: a lowered priority can't be raised again, and py4j's threads serve commits too.
         self._background = ThreadPoolExecutor(2, "keygroups-background", initializer=_yield_processor)
         self._ids = count(1)
         self._handlers: dict[str, tuple[type[m.Message], Handler]] = {
@@ -61,7 +58,7 @@ class Server:
             "forget": (m.Forget, lambda r: self._store(r.store).forget(r.key)),
             "compact": (m.Compact, self._compact),
             "uploaded": (m.Uploaded, lambda r: self._store(r.store).uploaded(r.name, success=r.success)),
-            "deletable": (m.Deletable, lambda r: self._store(r.store).deletable(r.retain, r.listing, r.missing)),
+            "deletable": (m.Deletable, lambda r: self._store(r.store).files_to_delete(r.retain, r.downloads)),
             "close": (m.Close, self._close),
         }
 
@@ -75,17 +72,14 @@ class Server:
         Returns:
             JSON: ``{"ok": ...}``, ``{"wanted": Want}`` or ``{"error": Failure}``; nothing is raised.
         """
-        store = None
         try:
             kind, handler = self._handlers[method]
-            request = msgspec.json.decode(payload, type=kind)
-            store = getattr(request, "store", None)
-            answer = {"ok": handler(request)}
+            answer: dict[str, Any] = {"ok": handler(msgspec.json.decode(payload, type=kind))}
         except Wanted as wanted:
-            answer = {"wanted": self._want(store, wanted)}
+            answer = {"wanted": m.Want(listing=wanted.listing, files=wanted.files, head=wanted.head)}
         except KeygroupsError as error:
             answer = {"error": m.Failure(kind=error.kind, message=str(error))}
-        except Exception as error:  # the JVM must hear of everything, and keep its connection
+        except Exception as error:  # the JVM must get an answer to every call, on the same connection
             log.exception("call %s failed", method)
             answer = {"error": _unexpected(method, error)}
         return msgspec.json.encode(answer).decode()
@@ -95,52 +89,46 @@ class Server:
         number = next(self._ids)
         folder = self._folder / f"store-{number}"
         folder.mkdir(mode=0o700)
-        (segments := folder / "segments").mkdir()
-        backend = BACKENDS[settings.backend](segments, settings)
-        self._stores[number] = Store(request.spec, settings, backend, folder)
+        self._stores[number] = Store(request.spec, settings, folder)
         return number
 
     def _load(self, request: m.Load) -> m.VersionView:
-        version = self._store(request.store).load(request.key, request.listing, request.missing)
+        version = self._store(request.store).load(request.key, request.downloads)
         if version.catalog.num_keys >= BIG_ROWS:
             release_unused()
         return m.version_view(version)
 
     def _change(self, request: m.ReadChange) -> m.ChangeView:
-        change = self._store(request.store).change(request.key, request.listing, request.missing, writes=request.writes)
+        change = self._store(request.store).change(request.key, request.downloads, writes=request.writes)
         return m.ChangeView(version=m.version_view(change.version), parent=change.parent)
 
     def _apply(self, request: m.Apply) -> m.SegmentView:
-        return m.segment_view(self._store(request.store).apply(request.session, request.chunks, request.written))
+        return m.segment_view(self._store(request.store).apply(request.session, request.chunks, request.batch_time))
 
     def _commit(self, request: m.Commit) -> m.Committed:
         store = self._store(request.store)
         start = time.perf_counter()
         base = store.empty(request.base) if request.empty else store.known(request.base)
-        version, uploads = store.commit(
-            request.session, base, request.chunks, request.catalog, request.written, request.changelog
-        )
+        writes = store.take(request.session, request.sorted, request.chunks, request.batch_time, request.changelog)
+        version, uploads = store.commit(writes, base, request.catalog)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
         if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:
             release_unused()
-        return m.Committed(version=m.version_view(version), uploads=uploads, compact=compact, sort_millis=millis)
+        return m.Committed(version=m.version_view(version), uploads=uploads, compact=compact, write_millis=millis)
 
-    def _compact(self, request: m.Compact) -> dict[str, Any] | None:
+    def _compact(self, request: m.Compact) -> m.Compacted | None:
         store = self._store(request.store)
         done = self._background.submit(store.compact, thorough=request.thorough).result()
-        if done is not None:
-            release_unused()
-        return None if done is None else {"version": m.version_view(done[0]), "upload": done[1]}
+        if done is None:
+            return None
+        release_unused()
+        version, upload = done
+        return m.Compacted(version=m.version_view(version), upload=upload)
 
     def _close(self, request: m.Close) -> None:
         if (store := self._stores.pop(request.store, None)) is not None:
             store.close()
-
-    def _want(self, number: int | None, wanted: Wanted) -> m.Want:
-        store = self._store(number or 0)
-        files = [(path, str(store.fetched.path_of(path, head=wanted.head))) for path in wanted.files]
-        return m.Want(listing=wanted.listing, files=files, head=wanted.head)
 
     def _store(self, number: int) -> Store:
         store = self._stores.get(number)

@@ -1,91 +1,33 @@
-"""The manifest: what a file of the checkpoint is and what the version needs beside it.
+"""The manifest: it describes a file of the checkpoint and lists the other files that the version needs.
 
-It travels in the metadata of the file's Arrow schema: JSON under ``keygroups.manifest``, and the xxh3-128 of that under
-``keygroups.manifest.checksum``.
+It is stored in the metadata of the file's Arrow schema: JSON under ``keygroups.manifest``, and the
+xxh3-128 of that JSON under ``keygroups.manifest.checksum``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 import xxhash
 
+from keygroups.checkpoint.catalog import MAX_FAMILIES, Catalog, Count
 from keygroups.checkpoint.names import FileName, Kind, is_path, parse_name
 from keygroups.errors import CheckpointError, InternalError, VersionError
 from keygroups.segment.block import MAX_PARALLELISM
-from keygroups.segment.messages import read_schema
+from keygroups.segment.ipc_messages import read_schema
 from keygroups.segment.restore import reading
 
 FORMAT = 1
 MAX_BYTES = 64 << 20
 """Of the JSON; 100,000 column families take less."""
-MAX_FAMILIES = 1 << 16
-"""Their numbers have 16 bits in segments."""
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""What the JVM can hold."""
-
 T = TypeVar("T")
 
 _KEY = b"keygroups.manifest"
 _CHECKSUM = b"keygroups.manifest.checksum"
-
-
-class Family(msgspec.Struct, frozen=True):
-    """A column family.
-
-    Attributes:
-        id: its number in segments; no other family of the store ever has it.
-        name: as Spark calls it.
-        key_schema: Spark's JSON of the key's schema.
-        value_schema: the same of the value.
-        encoder: Spark's KeyStateEncoderSpec as JSON; it says how keys are sorted.
-        encoding: of values: ``unsaferow``, or ``avro`` as Spark's AvroStateEncoder writes them.
-        lists: a key has any number of values.
-        internal: Spark keeps its own books in it.
-        keys: keys that it holds.
-    """
-
-    id: Count
-    name: str
-    key_schema: str
-    value_schema: str
-    encoder: str
-    encoding: str = "unsaferow"
-    lists: bool = False
-    internal: bool = False
-    keys: Count = 0
-
-
-class Catalog(msgspec.Struct, frozen=True):
-    """The column families of a version.
-
-    Attributes:
-        families: in the order of their numbers.
-        next_family: the number of the next one that is created.
-    """
-
-    families: tuple[Family, ...] = ()
-    next_family: Count = 0
-
-    @property
-    def num_keys(self) -> int:
-        """Keys in all families."""
-        return sum(family.keys for family in self.families)
-
-    @property
-    def ids(self) -> frozenset[int]:
-        """Numbers of the families that exist."""
-        return frozenset(family.id for family in self.families)
-
-    @property
-    def forms(self) -> frozenset[tuple[int, str, str, str, str, bool]]:
-        """Of each family its number, and all that says how the bytes of its rows are read."""
-        return frozenset((f.id, f.key_schema, f.value_schema, f.encoder, f.encoding, f.lists) for f in self.families)
 
 
 class FileRef(msgspec.Struct, frozen=True):
@@ -108,7 +50,7 @@ class FileRef(msgspec.Struct, frozen=True):
         """The parts of the file's name."""
         name = parse_name(self.path.rpartition("/")[2])
         if name is None:
-            raise CheckpointError("a manifest names a file that is none", path=self.path)
+            raise CheckpointError("a manifest lists a path that is not a checkpoint file", path=self.path)
         return name
 
 
@@ -125,11 +67,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         max_parallelism: number of key groups, G.
         partitions: number of state partitions, N; 0 if unknown.
         catalog: column families, and the keys of each in the version.
-        parent: the version file this one was built on; empty for the first.
+        parent: name of the version file this one was built on; empty for the first.
         segments: the files below this one, newest first.
-        changelog: the file with all writes of the version; None where they were not kept, or there were none.
+        changelog: the file with all writes of the version; None if they were not kept or there were none.
         written_by: name and version of the program.
-        id: as in the file's name; empty where it was not written.
+        id: as in the file's name; empty in files of early builds.
     """
 
     format: int = FORMAT
@@ -154,14 +96,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             InternalError: an invariant does not hold; nothing was written.
         """
         if broken := broken_invariants(self):
-            raise InternalError("a manifest is wrong", path=self.store, found="; ".join(broken))
+            raise InternalError("a manifest is wrong", path=self.store, expected="; ".join(broken))
         text = msgspec.json.encode(self)
         return {_KEY: text, _CHECKSUM: xxhash.xxh3_128(text).hexdigest().encode()}
 
 
 def broken_invariants(manifest: Manifest) -> list[str]:
     """The rules a manifest breaks, in words."""
-    keys = [family.keys for family in manifest.catalog.families]
+    num_keys = [family.num_keys for family in manifest.catalog.families]
     ids = [family.id for family in manifest.catalog.families]
     paths = [ref.path for ref in manifest.segments]
     if not all(map(is_path, paths)):
@@ -170,7 +112,7 @@ def broken_invariants(manifest: Manifest) -> list[str]:
     parent = parse_name(manifest.parent)
     rules = {
         "the number of key groups lies in 1..32768": 1 <= manifest.max_parallelism <= MAX_PARALLELISM,
-        "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *keys) >= 0,
+        "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *num_keys) >= 0,
         "no segment is newer than the version": all(v <= manifest.version for v in versions),
         "segments are listed newest first": versions == sorted(versions, reverse=True),
         "no segment is listed twice": len(set(paths)) == len(paths),
@@ -191,14 +133,14 @@ def read_manifest(path: Path, name: str) -> Manifest:
 
     Args:
         path: the local copy.
-        name: how errors call it.
+        name: the file's name in error messages.
 
     Raises:
         CheckpointError: it carries no manifest, or a damaged one.
         VersionError: a newer release wrote it.
     """
     with reading(name), pa.OSFile(str(path)) as source:
-        metadata = read_schema(source).metadata or {}  # it comes first, so the head of a file is enough
+        metadata = read_schema(source).metadata or {}  # the schema comes first, so the head of a file is enough
     return decode(metadata, name)
 
 
@@ -220,7 +162,7 @@ def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
         )
     manifest = _parsed(text, Manifest, name)
     if broken := broken_invariants(manifest):
-        raise CheckpointError("the manifest of a file is not valid", path=name, found="; ".join(broken))
+        raise CheckpointError("the manifest of a file is not valid", path=name, expected="; ".join(broken))
     return manifest
 
 

@@ -1,10 +1,10 @@
 """Names of the files in a store's checkpoint folder.
 
 ``v<version, 20 digits>_<id>.arrow`` is a version file: the rows that the batch changed, and the manifest.
-``s<version, 20 digits>_<id>.arrow`` is a compacted segment that covers everything up to that version.
+``s<version, 20 digits>_<id>.arrow`` is a compacted segment that covers all versions up to that one.
 ``c<version, 20 digits>_<id>.arrow`` is the changelog of the version file with the same id: all writes of the batch.
-The id is unique to the attempt that wrote the file, so no file is ever written twice: 16 digits of time in
-microseconds, which order attempts where a file system's times do not tell them apart, and 16 random digits.
+The id is unique to the attempt that wrote the file, so no file is ever written twice. It is 16 digits of time in
+microseconds, which order attempts that the file system's times do not distinguish, and 16 random digits.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _FOREIGN = {
 
 
 class FileName(NamedTuple):
-    """The parts of a name.
+    """The parts of a file name.
 
     Attributes:
         kind: what the file is.
-        version: the version whose changes it holds, or up to which it covers all.
+        version: of a version file or changelog its version; of a segment the last version that it covers.
         id: 32 hexadecimal digits; of a version file and its changelog, the state store checkpoint id.
     """
 
@@ -50,7 +50,7 @@ def new_name(kind: Kind, version: int) -> FileName:
 
 
 def parse_name(name: str) -> FileName | None:
-    """The parts of a file name, or None if it is none of ours."""
+    """The parts of a file name, or None if it is not a name of keygroups."""
     match = _NAME.fullmatch(name)
     if match is None or int(match[2]) > _MAX_VERSION:
         return None
@@ -58,17 +58,17 @@ def parse_name(name: str) -> FileName | None:
 
 
 def is_path(path: str) -> bool:
-    """Whether this is ``<partition>[/<store>]/<name>``, which can't lead out of the operator's folder."""
+    """Whether this is ``<partition>[/<store>]/<name>``, which can't point outside of the operator's folder."""
     store, _, name = path.rpartition("/")
     return _STORE.fullmatch(store) is not None and not store.endswith(("/.", "/..")) and parse_name(name) is not None
 
 
 def temporary_version(name: str) -> int | None:
-    """The version of a file that an interrupted upload left behind, or None if the name is another."""
+    """The version of a file that an interrupted upload left behind, or None for any other name."""
     match = _TEMPORARY.match(name)
     return int(match[2]) if match else None
 
 
 def foreign_provider(name: str) -> str | None:
-    """The state store provider that writes files of this name, if it is another than ours."""
+    """The other state store provider that writes files of this name, None if there is none."""
     return next((provider for provider, pattern in _FOREIGN.items() if pattern.match(name)), None)

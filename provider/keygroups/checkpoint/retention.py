@@ -1,4 +1,4 @@
-"""What retention may delete: a file goes only when no retained version refers to it."""
+"""What retention may delete: only files that no retained version refers to."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from keygroups.checkpoint.names import parse_name, temporary_version
 
 
 def oldest_retained(latest: int, versions_to_retain: int) -> int:
-    """The oldest version that must stay loadable (Spark's ``minBatchesToRetain``)."""
-    return max(1, latest - versions_to_retain + 1)
+    """The oldest version that must stay loadable.
+
+    Spark's ``minBatchesToRetain`` versions before the latest, as in HDFSBackedStateStoreProvider: the latest may not be
+    uploaded yet, and a batch that Spark's commit log does not have runs again on the version before it.
+    """
+    return max(1, latest - versions_to_retain)
 
 
 def retained_versions(names: Iterable[str], oldest: int) -> list[str]:
@@ -18,11 +22,11 @@ def retained_versions(names: Iterable[str], oldest: int) -> list[str]:
     return [n for n, p in parsed if p is not None and p.kind == "version" and p.version >= oldest]
 
 
-def deletable(names: Iterable[str], oldest: int, references: Mapping[str, frozenset[str]]) -> list[str]:
-    """Names of the files in a store's folder that nothing needs.
+def unreferenced_files(names: Iterable[str], oldest: int, references: Mapping[str, frozenset[str]]) -> list[str]:
+    """Names of the files in a store's folder that no retained version needs.
 
-    A file of version ``oldest`` or later always stays: another attempt may just have written it, and not yet told. So
-    does a segment that was written after ``oldest``: another executor may list it in its next version.
+    A file of version ``oldest`` or later always stays: an attempt elsewhere may just have written it. So does a segment
+    that was written after the oldest retained version file: another executor may list it in its next version.
 
     Args:
         names: all names in the folder.

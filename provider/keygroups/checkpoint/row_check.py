@@ -1,8 +1,8 @@
 """Checks rows that come from a checkpoint, before Spark reads them without bounds.
 
-An UnsafeRow is read by raw offsets: one that is too short, or with a text that lies outside of it, makes Spark read
-whatever is beside it in memory. The columns of a row are checked as Spark's ``UnsafeRowUtils`` does; what lies inside
-of arrays, maps and structs is not.
+An UnsafeRow is read by raw offsets: if a row is too short, or a string lies outside of its row, Spark reads the memory
+next to it. The columns of a row are checked as in Spark's ``UnsafeRowUtils``; the content of arrays, maps and structs
+is not.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keygroups.checkpoint.manifest import Catalog
+from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.row_shape import RowShape, key_shape, value_shape
 from keygroups.segment.arrays import mask
 from keygroups.segment.block import Block
@@ -20,17 +20,17 @@ Words = npt.NDArray[np.uint64]
 Numbers = npt.NDArray[np.int64]
 
 _FEW = 32
-"""Lists below which going on one by one is faster than all at once."""
+"""Lists below which a loop over lists is faster than column operations."""
 _NO_SIZE = ~(2**31 - 8) & (2**64 - 1)
-"""Bits that the length of a row in a list has not: a multiple of 8 below 2 GiB."""
-_OUTSIDE = "a list with a value that lies outside of it"
+"""Bits that are 0 in the length of a row in a list: a multiple of 8 below 2 GiB."""
+_OUTSIDE = "a value in a list points outside the list"
 
 
 class RowCheck:
     """Checks blocks against a catalog.
 
     Args:
-        catalog: of a version that the blocks are part of. Rows of families that it has not are never read.
+        catalog: of a version that contains the blocks. Rows of families that are not in it are never read.
     """
 
     def __init__(self, catalog: Catalog) -> None:
@@ -38,9 +38,10 @@ class RowCheck:
         self._families = {family.id: family for family in catalog.families}
 
     def __call__(self, block: Block) -> None:
-        """Raise ValueError if a row can't be one of its family."""
+        """Raise ValueError if a row does not fit the schemas of its family."""
         if block.family >= self._next_family:
-            raise ValueError(f"rows of column family {block.family} of {self._next_family}")
+            known = f"only numbers below {self._next_family} are in use"
+            raise ValueError(f"rows of column family {block.family}, but {known}")
         if (family := self._families.get(block.family)) is None:
             return
         words, starts, ends = _words(block.key)
@@ -54,7 +55,7 @@ class RowCheck:
 
 
 def _words(column: pa.Array) -> tuple[Words, Numbers, Numbers]:
-    """The data of a column in words of 8 bytes, and where in it each value that is not null begins and ends."""
+    """The data of a column in words of 8 bytes, and the start and end of each value that is not null."""
     data = column.buffers()[-1]
     size = 0 if data is None else data.size
     words = np.frombuffer(data, np.uint64, size // 8) if size >= 8 else np.empty(0, np.uint64)
@@ -63,7 +64,7 @@ def _words(column: pa.Array) -> tuple[Words, Numbers, Numbers]:
     else:
         bounds = np.frombuffer(column.buffers()[1], np.int32, len(column) + 1).astype(np.int64)
     if (bounds & 7).any():
-        raise ValueError("a row whose length is no multiple of 8")
+        raise ValueError("a row whose length is not a multiple of 8")
     bounds >>= 3
     if not column.null_count:
         return words, bounds[:-1], bounds[1:]
@@ -72,7 +73,7 @@ def _words(column: pa.Array) -> tuple[Words, Numbers, Numbers]:
 
 
 def _check_rows(words: Words, starts: Numbers, ends: Numbers, shape: RowShape) -> None:
-    """Check rows from word to word. Raises ValueError."""
+    """Check the rows between these words. Raises ValueError."""
     first = starts + (shape.head >> 3)
     length = ends - first - (shape.tail >> 3)
     if (length < shape.fixed >> 3).any():
@@ -85,11 +86,11 @@ def _check_rows(words: Words, starts: Numbers, ends: Numbers, shape: RowShape) -
         if outside.any():
             null = words[first + (column >> 6)] >> (column & 63) & 1
             if (outside & (null == 0)).any():
-                raise ValueError(f"a row whose column {column} lies outside of it")
+                raise ValueError(f"column {column} points outside its row")
 
 
 def _elements(words: Words, starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
-    """The rows in lists: each has its length in bytes before it. Raises ValueError."""
+    """The rows in lists, where each follows its length in bytes. Raises ValueError."""
     begins: list[Numbers] = []
     behind: list[Numbers] = []
     starts, ends = _unfinished(starts, ends)
@@ -109,13 +110,13 @@ def _elements(words: Words, starts: Numbers, ends: Numbers) -> tuple[Numbers, Nu
 
 
 def _unfinished(at: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
-    """The lists that go on, and where they end."""
+    """The lists with more values, and their ends."""
     more = np.flatnonzero(at < ends)
     return (at, ends) if len(more) == len(at) else (at[more], ends[more])
 
 
 def _elements_of(words: memoryview, start: int) -> tuple[Numbers, Numbers]:
-    """The same of one list."""
+    """The start and end of each row in one list."""
     at, begins, ends = 0, [], []
     while at < len(words):
         size = words[at]

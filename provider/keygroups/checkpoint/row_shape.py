@@ -1,4 +1,4 @@
-"""What an UnsafeRow of a column family has to look like, by the schemas in the catalog."""
+"""The layout of a column family's UnsafeRows, derived from the schemas in the catalog."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 import msgspec
 
-from keygroups.checkpoint.manifest import Family
+from keygroups.checkpoint.catalog import Family
 
 _VARIABLE = re.compile(
     r"(string|char|varchar|geometry|geography).*|binary|variant|interval|decimal\((19|[23]\d),-?\d+\)"
 )
-"""Types of columns whose word is an offset and a size; ``interval`` alone is Spark's calendar interval."""
+"""Types of columns whose word is an offset and a size; ``interval`` without a unit is Spark's calendar interval."""
 _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "float": 4}
 
 
 @dataclass(frozen=True)
 class RowShape:
-    """Where in some bytes an UnsafeRow lies, and what of it points into itself.
+    """The position of an UnsafeRow in a stored key or value, and its columns of variable length.
 
     Attributes:
         fields: number of columns.
         variable: columns whose word is an offset and a size.
         head: bytes before the row.
-        tail: bytes behind it.
+        tail: bytes after it.
     """
 
     fields: int
@@ -35,17 +35,17 @@ class RowShape:
 
     @property
     def bits(self) -> int:
-        """8-byte words of null bits."""
+        """Number of 8-byte words of null bits."""
         return (self.fields + 63) // 64
 
     @property
     def fixed(self) -> int:
-        """Bytes of the null bits and of a word a column: no row is shorter."""
+        """Bytes of the null bits and of one word per column: no row is shorter."""
         return 8 * (self.bits + self.fields)
 
 
 def key_shape(family: Family) -> RowShape:
-    """The shape of stored keys. Raises ValueError if the catalog does not say."""
+    """The shape of stored keys. Raises ValueError if the catalog does not define it."""
     columns = _columns(family.key_schema)
     encoder = _json(family.encoder)
     kind = str(encoder.get("keyStateEncoderType", ""))
@@ -68,7 +68,7 @@ def _shape(columns: list[Any], *, head: int = 0, tail: int = 0) -> RowShape:
 
 
 def _encoded(columns: list[Any], ordinals: object) -> int:
-    """Bytes of the ordering columns before a key: of each a marker and its value, all together a multiple of 8."""
+    """Bytes of the ordering columns before a key: a marker and the value of each, padded to a multiple of 8."""
     if not isinstance(ordinals, list) or not all(isinstance(i, int) and 0 <= i < len(columns) for i in ordinals):
         raise ValueError(f"ordering columns {ordinals} of {len(columns)}")
     used = sum(1 + _WIDTHS.get(columns[i] if isinstance(columns[i], str) else "", 8) for i in ordinals)
@@ -76,17 +76,17 @@ def _encoded(columns: list[Any], ordinals: object) -> int:
 
 
 def _is_variable(kind: object) -> bool:
-    """Whether a column's word points to its value."""
+    """Whether a column's word is the offset and size of its value."""
     if isinstance(kind, dict):
         return _is_variable(kind.get("sqlType")) if kind.get("type") == "udt" else True
     return _VARIABLE.fullmatch(str(kind)) is not None
 
 
 def _columns(schema: str) -> list[Any]:
-    """The types of a schema's columns, as Spark's JSON has them."""
+    """The types of a schema's columns, as in Spark's JSON."""
     fields = _json(schema).get("fields")
     if not isinstance(fields, list) or not all(isinstance(field, dict) and "type" in field for field in fields):
-        raise ValueError(f"no schema of Spark's: {schema[:100]}")
+        raise ValueError(f"not a schema of Spark: {schema[:100]}")
     return [field["type"] for field in fields]
 
 
@@ -94,4 +94,4 @@ def _json(text: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.MsgspecError, RecursionError) as error:
-        raise ValueError(f"no JSON object ({error}): {text[:100]}") from error
+        raise ValueError(f"not a JSON object ({error}): {text[:100]}") from error

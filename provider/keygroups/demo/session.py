@@ -1,4 +1,4 @@
-"""The Spark session of the demo: local, quiet, on the state store provider that was asked for."""
+"""The Spark session of the demo: local, quiet, with the state store provider that the user chose."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ appender.file.layout.pattern = %d{{HH:mm:ss.SSS}} %p %c{{1}}: %m%n%ex
 
 
 def start(provider: str, folder: Path, cores: int, partitions: int) -> SparkSession:
-    """Start Spark. Its log goes to ``spark.log`` in the folder and not to the screen.
+    """Start Spark. Its log goes to ``spark.log`` in the folder, not to the terminal.
 
     Args:
         provider: One of `PROVIDERS`.
@@ -51,7 +51,7 @@ def start(provider: str, folder: Path, cores: int, partitions: int) -> SparkSess
         The session.
 
     Raises:
-        SettingError: There is no Java that Spark can run on.
+        SettingError: Java is missing or too old.
     """
     check_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -64,7 +64,7 @@ def start(provider: str, folder: Path, cores: int, partitions: int) -> SparkSess
 
 
 def with_provider(builder: SparkSession.Builder, provider: str) -> SparkSession.Builder:
-    """Switch a state store provider on.
+    """Enable a state store provider.
 
     Args:
         builder: The builder of the session.
@@ -84,16 +84,16 @@ def with_provider(builder: SparkSession.Builder, provider: str) -> SparkSession.
 
 
 def check_java() -> None:
-    """Make sure that Spark will find a Java that it can run on.
+    """Check that there is a Java that Spark can run on.
 
     Raises:
-        SettingError: There is none, or it is too old.
+        SettingError: Java is missing or too old.
     """
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=str(Path(home) / "bin") if home else None)
     fix = f"install Java {_JAVA} (Debian, Ubuntu: apt-get install openjdk-{_JAVA}-jre-headless), or set JAVA_HOME to it"
     if java is None:
-        raise SettingError("Spark needs Java, and there is none", path=f"{home}/bin/java" if home else None, fix=fix)
+        raise SettingError("Spark needs Java, and none was found", path=f"{home}/bin/java" if home else None, fix=fix)
     found = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(\d+)', found)
     if version and int(version[1]) < _JAVA:

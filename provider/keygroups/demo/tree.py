@@ -1,4 +1,4 @@
-"""Shows where the state of a query lies."""
+"""Shows the files that hold the state of a query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def summary(folder: Path) -> str:
 
 
 def tree(folder: Path, indent: str = "") -> Iterator[str]:
-    """Draw a folder in short: of folders side by side only the first is opened, of files the first and last are named.
+    """Draw a folder in short: only the first of several folders, and the first and last of several files.
 
     Args:
         folder: The folder.

@@ -1,1 +1,1 @@
-"""Segments: immutable, sorted, columnar files of rows. Knows nothing of Spark, checkpoints or sessions."""
+"""Segments: immutable, sorted, columnar files of rows. Independent of Spark, checkpoints and sessions."""

@@ -1,4 +1,9 @@
-"""A block: the rows of one Arrow record batch of a segment, sorted by (locator, key)."""
+"""A block: the rows of one Arrow record batch of a segment, sorted by (locator, key).
+
+A locator is one integer to sort, search and split rows by. In most families it is ``key_group << 48 | hash >> 16``,
+with the xxh64 of the key or of its scan prefix; in a family for range scans it is the first 8 bytes of the key. So any
+number of rows may share a locator, and they may continue in the next block.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +20,9 @@ Locators = npt.NDArray[np.uint64]
 Hashes = npt.NDArray[np.int32]
 Seconds = npt.NDArray[np.uint32]
 
-HASH_BITS = 48
-"""A locator is ``key_group << 48 | xxh64(key) >> 16``: one integer to sort, search and split by."""
-
 MAX_PARALLELISM = 32768
+MOST_PADDED = 16
+"""Width up to which tombstones are padded however many they are: an offset and a value of 8 bytes take no less."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +30,19 @@ class Block:
     """Rows of a segment as columns of equal length ``n``.
 
     Attributes:
-        locator: uint64[n], ascending; the key group in the top 16 bits, 48 bits of the key's hash below.
-        h: int32[n], Spark's Murmur3 (seed 42) of the partitioning columns; the key group is ``pmod(h, G)``.
+        locator: uint64[n], ascending; rows of equal locators ascend by key.
+        partition_hash: int32[n], the column ``h`` of files: Spark's Murmur3 (seed 42) of the partitioning columns. The
+            key group is ``pmod(h, G)``.
         key: binary or fixed_size_binary[n], UnsafeRow bytes.
         value: binary or fixed_size_binary[n], UnsafeRow bytes; null is a tombstone.
         family: number of the column family that all rows belong to.
-        appended: bool[n], where the values of a key come after those of an older row; None if nowhere.
-        written: uint32[n], when the row was written, in seconds since 1970; 0 where that is not known. None if nowhere:
-            only states with a time to live have it.
+        appended: bool[n], whether the values come after those of an older row of the key; None if no row's do.
+        written: uint32[n], time of the batch that wrote the row, in seconds since 1970, 0 if unknown; None without a
+            time to live.
     """
 
     locator: Locators
-    h: Hashes
+    partition_hash: Hashes
     key: pa.Array
     value: pa.Array
     family: int = 0
@@ -49,15 +54,16 @@ class Block:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the four columns."""
-        return int(self.locator.nbytes + self.h.nbytes + self.key.nbytes + self.value.nbytes)
+        """Bytes of all columns."""
+        columns = (self.locator, self.partition_hash, self.key, self.value, self.appended, self.written)
+        return sum(int(column.nbytes) for column in columns if column is not None)
 
     def slice(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` (exclusive), without a copy."""
         length = stop - start
         return Block(
             self.locator[start:stop],
-            self.h[start:stop],
+            self.partition_hash[start:stop],
             self.key.slice(start, length),
             self.value.slice(start, length),
             self.family,
@@ -70,7 +76,7 @@ class Block:
         indices = arrow(rows)
         return Block(
             self.locator[rows],
-            self.h[rows],
+            self.partition_hash[rows],
             self.key.take(indices),
             self.value.take(indices),
             self.family,
@@ -80,7 +86,7 @@ class Block:
 
     def record_batch(self, schema: pa.Schema) -> pa.RecordBatch:
         """This block as an Arrow record batch of ``schema`` (see ``block_schema``)."""
-        columns = [arrow(self.locator), arrow(self.h), self.key, self.value]
+        columns = [arrow(self.locator), arrow(self.partition_hash), self.key, self.value]
         if "family" in schema.names:
             columns.append(arrow(np.full(len(self), self.family, np.uint16)))
         if "appended" in schema.names:
@@ -115,9 +121,9 @@ def block_schema(
     Args:
         key: type of the keys.
         value: type of the values.
-        families: whether there are rows of other families than number 0.
-        appended: whether there are rows that come after older ones of their key.
-        written: whether it is known of rows when they were written.
+        families: whether there are rows of families other than number 0.
+        appended: whether there are rows whose values come after those of an older row.
+        written: whether rows have the time at which they were written.
     """
     fields = [
         pa.field("locator", pa.uint64(), nullable=False),
@@ -135,7 +141,7 @@ def block_schema(
 
 
 def conform(block: Block, schema: pa.Schema) -> Block:
-    """The block with columns as ``schema`` has them."""
+    """The block with the columns and types of ``schema``."""
     appended, written = block.appended, block.written
     if written is None and "written" in schema.names:
         written = _unknown(len(block))
@@ -146,7 +152,7 @@ def conform(block: Block, schema: pa.Schema) -> Block:
 
 
 def has_appends(block: Block) -> bool:
-    """Whether any row of the block comes after an older one of its key."""
+    """Whether the values of any row come after those of an older row of its key."""
     return block.appended is not None and bool(block.appended.true_count)
 
 
@@ -164,7 +170,7 @@ def concat(blocks: list[Block]) -> Block:
         appended = pa.concat_arrays([_no_appends(len(b)) if b.appended is None else b.appended for b in blocks])
     return Block(
         np.concatenate([b.locator for b in blocks]),
-        np.concatenate([b.h for b in blocks]),
+        np.concatenate([b.partition_hash for b in blocks]),
         _concat_binary([b.key for b in blocks]),
         _concat_binary([b.value for b in blocks]),
         blocks[0].family,
@@ -174,20 +180,32 @@ def concat(blocks: list[Block]) -> Block:
 
 
 def common_type(arrays: Iterable[pa.Array]) -> pa.DataType:
-    """The type of all columns that hold any value, if they agree, else plain binary."""
+    """The type of all columns with any value, if they have the same, else plain binary.
+
+    In a column of fixed width a tombstone takes that width: 40,000 of them and one value of 4 KB took 165 MB. So most
+    rows have to have a value of it.
+    """
+    arrays = list(arrays)
     types = {a.type for a in arrays if a.null_count < len(a)}
-    return types.pop() if len(types) == 1 else pa.binary()
+    kind = types.pop() if len(types) == 1 else pa.binary()
+    dense = sum(len(a) for a in arrays if a.type == kind)
+    is_wide = pa.types.is_fixed_size_binary(kind) and kind.byte_width > MOST_PADDED
+    return pa.binary() if is_wide and sum(map(len, arrays)) > 2 * dense else kind
 
 
 def as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    """``array`` as ``wanted``: its own type, plain binary, or any if it holds tombstones only."""
+    """``array`` as type ``wanted``: its own type, plain binary, or any type if it has only tombstones."""
     if array.type == wanted:
         return array
-    return pa.nulls(len(array), wanted) if array.null_count == len(array) else array.cast(wanted)
+    if array.null_count == len(array):
+        return pa.nulls(len(array), wanted)
+    if array.get_total_buffer_size() > 2 * array.nbytes:  # a cast copies all of what a slice is from: 0.6 s for 128 MB
+        array = pa.concat_arrays([array])
+    return array.cast(wanted)
 
 
 def schema_of(blocks: Iterable[Block]) -> pa.Schema:
-    """Arrow schema that rows of all these blocks fit."""
+    """An Arrow schema that fits the rows of all these blocks."""
     blocks = list(blocks)
     return block_schema(
         common_type(b.key for b in blocks),

@@ -1,7 +1,7 @@
 """Changelogs: all writes of a batch, in the order in which they were made.
 
-A changelog is a segment whose rows have their number in the batch where others have their locator: that keeps the
-order, and a key comes as often as it was written. ``appended`` marks values that were put after those of the key.
+In a changelog the column ``locator`` holds the row's number within the batch. That keeps the order of the writes, and a
+key appears once for each write. ``appended`` marks values that were appended to those of the key.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from keygroups.segment.rows import SortedRows
 
 
 def read_changelog(chunks: Sequence[Chunk]) -> SortedRows:
-    """The rows of chunks whose headers hold numbers in the place of locators.
+    """The rows of chunks whose headers hold row numbers in place of locators.
 
     Args:
-        chunks: those of a column family in their order.
+        chunks: in any order of families; those of one family in their own order.
 
     Raises:
         InternalError: a file is not as long as its parts.
@@ -33,4 +33,4 @@ def _block(chunk: Chunk) -> Block:
     bits = pa.py_buffer(np.packbits((header["flags"] & APPENDED) != 0, bitorder="little"))
     appended = pa.Array.from_buffers(pa.bool_(), len(header), [None, bits])
     number = np.ascontiguousarray(header["locator"])
-    return Block(number, np.ascontiguousarray(header["h"]), key, value, chunk.family, appended)
+    return Block(number, np.ascontiguousarray(header["partition_hash"]), key, value, chunk.family, appended)

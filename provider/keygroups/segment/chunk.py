@@ -1,7 +1,7 @@
-"""Chunks: the uncommitted writes that the JVM hands over, unsorted, and the blocks they become.
+"""Chunks: uncommitted writes, unsorted, as the JVM hands them over, and the sorted blocks made from them.
 
 A chunk is a file of three parts: ``rows`` headers of 24 bytes, the key bytes of all rows, the value bytes of all rows.
-The JVM writes it once and never touches it again, so it is read through a mapping.
+The JVM writes it once and never changes it, so it is read through a mapping.
 """
 
 from __future__ import annotations
@@ -15,33 +15,36 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keygroups.errors import InternalError
+from keygroups.errors import CapacityError, InternalError
 from keygroups.segment.arrays import arrow, mask
-from keygroups.segment.block import Block, empty_block
+from keygroups.segment.block import MOST_PADDED, Block, empty_block
 from keygroups.segment.fold import fold
 from keygroups.segment.sort import Mask, Rows, sort_rows
 
 Headers = npt.NDArray[np.void]
 HEADER = np.dtype(
     {
-        "names": ["locator", "h", "key_bytes", "value_bytes", "flags"],
+        "names": ["locator", "partition_hash", "key_bytes", "value_bytes", "flags"],
         "formats": ["<u8", "<i4", "<i4", "<i4", "<i4"],
         "offsets": [0, 8, 12, 16, 20],
         "itemsize": 24,
     }
 )
-# The low four bits of ``flags``; above them the JVM keeps the row's number.
+MAX_COLUMN_BYTES = 2**31 - 1
+"""Of keys or values: their offsets have 32 bits."""
+
+# The low four bits of ``flags``. In the higher bits the JVM keeps the row's number.
 SUPERSEDED = 1
-"""A later row of the same chunk holds the key."""
+"""A later row of the same chunk has the same key."""
 NEW = 2
-"""The key is in none of the segments below: its tombstone need not be written."""
+"""No older segment has the key, so a tombstone for it need not be written."""
 TOMBSTONE = 4
 APPENDED = 8
-"""The values come after those of an older row, in the same chunk or below."""
+"""The values come after those of an older row, in the same chunk or in an older segment."""
 
 
 class Chunk(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a chunk lies and how long its three parts are; all its rows are of one column family."""
+    """The path of a chunk and the lengths of its parts; all its rows belong to one column family."""
 
     family: int
     path: str
@@ -50,15 +53,15 @@ class Chunk(msgspec.Struct, frozen=True, rename="camel"):
     value_bytes: int
 
 
-def read_chunk(chunk: Chunk, written: int = 0) -> Block:
+def read_chunk(chunk: Chunk, batch_time: int = 0) -> Block:
     """Read, filter and sort a chunk.
 
     Args:
         chunk: the file.
-        written: time of the batch in seconds since 1970, for states with a time to live; 0 for others.
+        batch_time: time of the batch in seconds since 1970, for states with a time to live; 0 for others.
 
     Returns:
-        The rows that live on, tombstones included, sorted; one row a key.
+        The rows that are still needed, tombstones included, sorted; one row per key.
 
     Raises:
         InternalError: the file is not as long as its parts.
@@ -66,20 +69,28 @@ def read_chunk(chunk: Chunk, written: int = 0) -> Block:
     if chunk.rows == 0:
         return empty_block()
     block = _sorted_block(chunk)
-    return replace(block, written=np.full(len(block), written, np.uint32)) if written else block
+    return replace(block, written=np.full(len(block), batch_time, np.uint32)) if batch_time else block
 
 
 def read_columns(chunk: Chunk) -> tuple[Headers, pa.Array, pa.Array]:
-    """The headers, keys and values of a chunk, as they are, over its mapped file.
+    """The headers, keys and values of a chunk, unsorted and unfiltered, over its mapped file.
 
     Raises:
         InternalError: the file is not as long as its parts.
+        CapacityError: 32-bit offsets can't address its keys or values.
     """
     keys_at = chunk.rows * HEADER.itemsize
     values_at = keys_at + chunk.key_bytes
     expected, found = values_at + chunk.value_bytes, Path(chunk.path).stat().st_size
     if found != expected:
         raise InternalError("a chunk has the wrong length", path=chunk.path, expected=expected, found=found)
+    if max(chunk.key_bytes, chunk.value_bytes) > MAX_COLUMN_BYTES:
+        raise CapacityError(
+            "the keys or values of one session are too large to be sorted together",
+            expected=f"at most {MAX_COLUMN_BYTES} bytes of keys, and of values",
+            found=f"{chunk.key_bytes} and {chunk.value_bytes} bytes",
+            fix="put fewer values under one key, or lower keyGroups.overlayBytes",
+        )
     with Path(chunk.path).open("rb") as file:
         memory = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     header = np.frombuffer(memory, HEADER, chunk.rows)
@@ -91,7 +102,7 @@ def read_columns(chunk: Chunk) -> tuple[Headers, pa.Array, pa.Array]:
 def _sorted_block(chunk: Chunk) -> Block:
     header, key, value = read_columns(chunk)
     flags = header["flags"]
-    rows = _living(flags)
+    rows = _needed(flags)
     appended = (flags & APPENDED) != 0
     if appended.any():
         return _folded(chunk, header, rows[::-1], key, value, appended)
@@ -99,16 +110,18 @@ def _sorted_block(chunk: Chunk) -> Block:
     order, _ = sort_rows(locator, key.take(arrow(rows)) if len(rows) < chunk.rows else key, runs=False)
     rows = rows[order]
     indices = arrow(rows)
-    return Block(locator[order], header["h"][rows], key.take(indices), _narrow(value.take(indices)), chunk.family)
+    return Block(
+        locator[order], header["partition_hash"][rows], key.take(indices), _narrow(value.take(indices)), chunk.family
+    )
 
 
 def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.Array, appended: Mask) -> Block:
-    """Rows of which a key may have several, newest first, as one row a key."""
+    """One row per key, from rows given newest first, several of which may have the same key."""
     indices = arrow(rows)
     bits = pa.py_buffer(np.packbits(appended[rows], bitorder="little"))
     block = Block(
         np.ascontiguousarray(header["locator"])[rows],
-        header["h"][rows],
+        header["partition_hash"][rows],
         key.take(indices),
         value.take(indices),
         chunk.family,
@@ -117,14 +130,14 @@ def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.
     return fold(block, *sort_rows(block.locator, block.key, runs=True))
 
 
-def _living(flags: npt.NDArray[np.int32]) -> Rows:
+def _needed(flags: npt.NDArray[np.int32]) -> Rows:
     dead = (flags & SUPERSEDED) != 0
     dead |= (flags & (TOMBSTONE | NEW)) == TOMBSTONE | NEW
     return np.flatnonzero(~dead)
 
 
 def _column(data: pa.Buffer, lengths: npt.NDArray[np.int32], null: npt.NDArray[np.bool_] | None) -> pa.Array:
-    """A binary column over ``data``, fixed in width where all rows are (a take is then 1 instead of 17 ns a row)."""
+    """A binary column over ``data``; of fixed width if all rows have one (a take costs 1 instead of 17 ns a row)."""
     n = len(lengths)
     validity, nulls = None, 0
     if null is not None and (nulls := int(null.sum())):
@@ -138,7 +151,7 @@ def _column(data: pa.Buffer, lengths: npt.NDArray[np.int32], null: npt.NDArray[n
 
 
 def _narrow(value: pa.Array) -> pa.Array:
-    """A binary column whose non-null values have one width, as fixed in width; tombstones get zeros."""
+    """The column with fixed width if all values that are not null have the same; tombstones get zeros."""
     if pa.types.is_fixed_size_binary(value.type) or len(value) == 0 or value.null_count == 0:
         return value
     valid = mask(value.is_valid())
@@ -150,6 +163,8 @@ def _narrow(value: pa.Array) -> pa.Array:
     width = int(widths[0])
     if width == 0 or not bool((widths == width).all()):
         return value
+    if width > MOST_PADDED and len(value) > 2 * len(dense):
+        return value  # most rows are tombstones, each of which would take the width
     rows = np.zeros((len(value), width), np.uint8)
     data = np.frombuffer(dense.buffers()[2], np.uint8, width * len(dense), int(offsets[0]))
     rows[valid] = data.reshape(-1, width)

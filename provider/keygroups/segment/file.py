@@ -1,7 +1,7 @@
-"""Segment files: Arrow IPC files, one record batch a block.
+"""Segment files: Arrow IPC files, one record batch per block.
 
-The local form is uncompressed and mapped, by this process and by the JVM, which reads rows in place. The checkpoint
-form is the same table with compressed buffers and with metadata that says what it is.
+The local form is uncompressed, and is mapped by this process and by the JVM, which reads rows in place. The checkpoint
+form is the same table with compressed buffers and a manifest in its metadata.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ import pyarrow.ipc as ipc
 from keygroups.errors import CapacityError
 from keygroups.segment.block import Block, conform
 from keygroups.segment.layout import BlockLayout, layout_of
+from keygroups.segment.limits import MAX_BATCH_BYTES
 from keygroups.segment.rows import SortedRows
+from keygroups.segment.split import MAX_BLOCK_BYTES
 
 ZSTD_LEVEL = -1
-"""500,000 rows of 132 bytes: 105 ms and 36 MB; level 1 takes 130 ms for as much, lz4 93 ms for 50 MB."""
+"""500,000 rows of 132 bytes: 105 ms and 36 MB; level 1 takes 130 ms for the same size, lz4 93 ms for 50 MB."""
 
 
 @dataclass
 class Segment:
-    """A segment in its local form: a mapped file, deleted once nothing refers to this object.
+    """A segment in its local form: a mapped file, deleted when the last reference to this object is gone.
 
     Attributes:
         path: the local file.
         rows: number of rows, tombstones included.
         nbytes: length of the file in bytes.
         content: the rows, over mapped memory.
-        layout: where in the file the columns of each block lie.
+        layout: the positions of the columns of each block in the file.
         memory: the mapping.
     """
 
@@ -58,13 +60,13 @@ class Segment:
 
     @property
     def id(self) -> str:
-        """A name that no other segment has."""
+        """A unique name."""
         return self.path.stem
 
-    def rest(self) -> None:
-        """Give the pages back that this process has touched; the next touch maps them again.
+    def release_pages(self) -> None:
+        """Unmap the pages that this process has touched; the next access maps them again.
 
-        After a commit the JVM alone reads the rows. Pages of both processes would count, and be counted, twice.
+        After a commit only the JVM reads the rows. Pages mapped by both processes would be counted twice.
         """
         self.memory.madvise(mmap.MADV_DONTNEED)
 
@@ -79,7 +81,7 @@ def write_segment(folder: Path, schema: pa.Schema, blocks: Iterable[Block]) -> S
     with _all_or_nothing(path), pa.OSFile(str(path), "wb") as sink, ipc.new_file(sink, schema) as writer:
         for block in blocks:
             if len(block):
-                writer.write_batch(conform(block, schema).record_batch(schema))
+                writer.write_batch(_batch(conform(block, schema), schema))
     return open_segment(path)
 
 
@@ -120,7 +122,20 @@ def write_checkpoint_form(path: Path, rows: SortedRows, metadata: dict[bytes, by
         ipc.new_file(sink, schema, options=ipc.IpcWriteOptions(compression=_codec(compression))) as writer,
     ):
         for block in rows.blocks:
-            writer.write_batch(block.record_batch(schema))
+            writer.write_batch(_batch(block, schema))
+
+
+def _batch(block: Block, schema: pa.Schema) -> pa.RecordBatch:
+    """The block as a record batch. Raises CapacityError if no reader would accept it."""
+    batch = block.record_batch(schema)
+    if block.nbytes > MAX_BLOCK_BYTES and (size := ipc.get_record_batch_size(batch)) > MAX_BATCH_BYTES:
+        raise CapacityError(
+            f"{len(block)} rows are too large for one record batch",
+            expected=f"at most {MAX_BATCH_BYTES} bytes",
+            found=f"{size} bytes",
+            fix="put fewer values under one key",
+        )
+    return batch
 
 
 def _codec(compression: str) -> pa.Codec | None:
@@ -131,7 +146,7 @@ def _codec(compression: str) -> pa.Codec | None:
 
 @contextmanager
 def _all_or_nothing(path: Path) -> Iterator[None]:
-    """Leave no half-written file, and say in our words that a disk is full."""
+    """Delete a partly written file after an error, and raise CapacityError if the disk is full."""
     try:
         yield
     except BaseException as error:

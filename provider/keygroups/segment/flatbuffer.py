@@ -1,4 +1,4 @@
-"""Reads flatbuffers, the encoding of Arrow's metadata, with checked bounds and without taking memory."""
+"""Reads flatbuffers, the encoding of Arrow's metadata, with checked bounds and without allocating memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _I32, _U32, _PAIR = Struct("<i"), Struct("<I"), Struct("<qq")
 
 
 class Table:
-    """A table: numbered slots with numbers, tables and vectors.
+    """A table: numbered slots that hold numbers, tables and vectors.
 
     Args:
         data: the whole flatbuffer.
@@ -26,17 +26,17 @@ class Table:
         self._slots_end = self._slots + self._read(U16, self._slots)
 
     def number(self, slot: int, kind: Struct) -> int:
-        """A number, 0 if it is not there."""
+        """A number, 0 if it is absent."""
         at = self._find(slot)
         return self._read(kind, at) if at else 0
 
     def table(self, slot: int) -> Table | None:
-        """A table, None if it is not there."""
+        """A table, None if it is absent."""
         at = self._find(slot)
         return Table(self._data, at + self._read(_U32, at)) if at else None
 
     def pairs(self, slot: int) -> list[tuple[int, int]]:
-        """A vector of structs of two 64-bit numbers, empty if it is not there."""
+        """A vector of structs of two 64-bit numbers, empty if it is absent."""
         if not (at := self._find(slot)):
             return []
         at += self._read(_U32, at)
@@ -46,7 +46,7 @@ class Table:
         return list(_PAIR.iter_unpack(self._data[start : start + size]))
 
     def _find(self, slot: int) -> int:
-        """Where a slot's content lies, 0 if it has none."""
+        """The position of a slot's content, 0 if it has none."""
         entry = self._slots + 4 + 2 * slot
         offset = self._read(U16, entry) if entry + 2 <= self._slots_end else 0
         return self._at + offset if offset else 0

@@ -1,4 +1,4 @@
-"""Several rows of a key made one: the newest row wins, with the values that it was put after."""
+"""Folds several rows of a key into one: the newest row wins, after the values that it was appended to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bits = npt.NDArray[np.bool_]
 
 
 def fold(rows: Block, order: Rows, repeats: Mask) -> Block:
-    """One row a key.
+    """One row per key.
 
     Args:
         rows: rows of one family.
@@ -24,7 +24,7 @@ def fold(rows: Block, order: Rows, repeats: Mask) -> Block:
         repeats: for each sorted row, whether its key is that of the row before.
 
     Returns:
-        The sorted rows. Tombstones stay; what was put after one stands alone.
+        The sorted rows. Tombstones stay; values that were appended to a removed key replace its tombstone.
     """
     if rows.appended is None:
         return rows.take(order[~repeats])
@@ -34,8 +34,8 @@ def fold(rows: Block, order: Rows, repeats: Mask) -> Block:
     return _joined(rows, order, repeats, appended)
 
 
-def settle(rows: Block) -> Block:
-    """The rows as they are where nothing lies below: without tombstones, and with nothing to be put after."""
+def without_tombstones(rows: Block) -> Block:
+    """The rows of a bottom run: no older row exists, so tombstones go, and no value is appended to an older one."""
     kept = rows
     if rows.value.null_count:
         kept = rows.take(np.flatnonzero(mask(rows.value.is_valid())))
@@ -46,13 +46,13 @@ def _joined(rows: Block, order: Rows, repeats: Mask, appended: Bits) -> Block:
     starts = np.flatnonzero(~repeats)
     group = np.cumsum(~repeats) - 1
     index = np.arange(len(order))
-    # The first row of a key, from new to old, that is not put after another: older ones are dead.
+    # The first row of a key, from new to old, that is not appended to an older one: rows older than it are obsolete.
     base = np.minimum.reduceat(np.where(appended, len(order), index), starts)
     alive = index <= base[group]
     sizes = np.add.reduceat(alive.astype(np.int64), starts)
     ends = np.cumsum(sizes)
     kept, kept_group = order[alive], group[alive]
-    # Values lie from old to new within their key: then a key's values are next to each other.
+    # Order values from old to new within their key: then a key's values are adjacent.
     backwards = (ends[kept_group] - 1) - (np.arange(len(kept)) - (ends - sizes)[kept_group])
     oldest_first = np.empty_like(kept)
     oldest_first[backwards] = kept
@@ -64,7 +64,7 @@ def _joined(rows: Block, order: Rows, repeats: Mask, appended: Bits) -> Block:
     after[result] = False
     return Block(
         rows.locator[heads],
-        rows.h[heads],
+        rows.partition_hash[heads],
         rows.key.take(indices),
         _concatenated(values, ends, sizes),
         rows.family,
@@ -74,7 +74,7 @@ def _joined(rows: Block, order: Rows, repeats: Mask, appended: Bits) -> Block:
 
 
 def _concatenated(values: pa.Array, ends: Rows, sizes: Rows) -> pa.Array:
-    """Join each run of ``sizes`` neighbouring values to one; null where there is nothing but a tombstone."""
+    """Join each group of ``sizes`` adjacent values to one; null where the only row is a tombstone."""
     _, offsets, data = values.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(values) + 1, values.offset * 4)
     joined = np.concatenate([bounds[:1], bounds[ends]]).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Where the columns of a block lie in its file, so that the JVM reads rows in place without an Arrow library."""
+"""The positions of a block's columns in its file: with them the JVM reads rows in place, without an Arrow library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 
 
 class BlockLayout(msgspec.Struct, frozen=True, rename="camel"):
-    """Byte offsets from the start of the file; -1 where a buffer does not exist.
+    """Byte offsets from the start of the file; -1 for a buffer that does not exist.
 
     ``value_validity`` and ``appended`` are bitmaps, the first bit of a byte its lowest. A fixed-width column has a
     width above 0 and no offsets; any other has ``rows + 1`` int32 offsets into its data.
@@ -31,7 +31,7 @@ class BlockLayout(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def layout_of(batch: pa.RecordBatch, family: int, base: int) -> BlockLayout:
-    """Layout of a record batch of a column family whose buffers lie in memory mapped at address ``base``."""
+    """Layout of a record batch of a column family, in a file that is mapped at address ``base``."""
     key, value = batch.column("key"), batch.column("value")
     return BlockLayout(
         family=family,

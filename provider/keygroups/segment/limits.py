@@ -1,6 +1,6 @@
-"""What a record batch may ask for, looked at before Arrow takes memory for it.
+"""The largest record batch that is accepted, checked before Arrow allocates memory for it.
 
-Before each compressed buffer stand 8 bytes that say how long it gets, and Arrow allocates that much at once: a file of
+Each compressed buffer begins with its uncompressed length in 8 bytes, and Arrow allocates that much at once: a file of
 100 bytes could ask for exabytes. The numbers are read from the metadata as Arrow's ``Message.fbs`` lays it out.
 """
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 from keygroups.segment.flatbuffer import I64, Table
 
 MAX_BATCH_BYTES = 2**31 - 1
-"""All buffers of a batch, uncompressed: 32-bit offsets reach no further, and the JVM maps a block as one buffer."""
+"""All buffers of a batch, uncompressed: offsets have 32 bits, and the JVM maps a block as one buffer."""
 _ALIGNMENT = 8
 _PADDING = 64
 
@@ -27,7 +27,7 @@ def check_batch(batch: Table, body: memoryview, schema: pa.Schema) -> None:
         schema: of a segment; its columns are flat.
 
     Raises:
-        ValueError: it asks for more than its rows need or a batch may hold, or for bytes outside of ``body``.
+        ValueError: it needs more memory than its rows or any batch may, or refers to bytes outside of ``body``.
     """
     rows = batch.number(0, I64)
     for length, nulls in _counted(batch.pairs(1), len(schema), "columns"):
@@ -40,11 +40,11 @@ def check_batch(batch: Table, body: memoryview, schema: pa.Schema) -> None:
         size = _size(body, at, length, compressed=compressed)
         total += size
         if size > most or total > MAX_BATCH_BYTES:
-            raise ValueError(f"a buffer of {size} bytes, {total} with those before, in a batch of {rows} rows")
+            raise ValueError(f"a buffer of {size} bytes ({total} bytes so far) is too large for a batch of {rows} rows")
 
 
 def _sizes(kind: pa.DataType, rows: int) -> Iterator[int]:
-    """The most bytes that each buffer of a column takes, validity first; Arrow pads some."""
+    """The largest possible size of each buffer of a column, validity first, with Arrow's padding."""
     yield _padded((rows + 7) // 8)
     if pa.types.is_boolean(kind):
         yield _padded((rows + 7) // 8)
@@ -66,7 +66,7 @@ def _counted(pairs: list[tuple[int, int]], expected: int, what: str) -> list[tup
 
 
 def _size(body: memoryview, at: int, length: int, *, compressed: bool) -> int:
-    """Bytes of a buffer, uncompressed. Raises ValueError if it does not lie in the body."""
+    """Uncompressed size of a buffer in bytes. Raises ValueError if it lies outside of the body."""
     if not 0 <= at <= at + length <= len(body) or at % _ALIGNMENT:
         raise ValueError(f"a buffer of {length} bytes at byte {at} of {len(body)}")
     if not compressed or length == 0:
@@ -75,5 +75,5 @@ def _size(body: memoryview, at: int, length: int, *, compressed: bool) -> int:
         raise ValueError(f"a compressed buffer of {length} bytes")
     size = int(I64.unpack_from(body, at)[0])
     if size < -1:
-        raise ValueError(f"a compressed buffer that gets {size} bytes long")
+        raise ValueError(f"a compressed buffer that states an uncompressed length of {size} bytes")
     return length - I64.size if size == -1 else size

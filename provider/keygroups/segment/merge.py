@@ -1,4 +1,4 @@
-"""Merging segments: the newest row of a key wins; a range of locators at a time, so memory stays bounded."""
+"""Merging segments: the newest row of a key wins; a range of rows at a time, so memory stays bounded."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from keygroups.segment.block import Block, Locators, concat, empty_block, schema_of
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.fold import fold, settle
+from keygroups.segment.fold import fold, without_tombstones
 from keygroups.segment.sort import sort_rows
+from keygroups.segment.split import split_range
 
 SAMPLES_PER_BLOCK = 64
 
@@ -25,9 +26,9 @@ def merge_segments(
     Args:
         folder: where the new local segment goes.
         segments: newest first.
-        families: column families that still exist; rows of others go.
-        bottom: True if nothing lies below them, so that tombstones have done their work and go.
-        block_bytes: about how many bytes of input make a block of the output.
+        families: column families that still exist; rows of others are dropped.
+        bottom: True if no older segment lies below these; tombstones are then dropped.
+        block_bytes: about how many bytes of input make a block of the output, at most twice as many.
 
     Raises:
         CapacityError: the local disk is full.
@@ -40,7 +41,7 @@ def merge_segments(
         folder, schema_of(blocks), chain.from_iterable(_merged(family, bottom, block_bytes) for family in per_family)
     )
     for segment in segments:
-        segment.rest()
+        segment.release_pages()
     return merged
 
 
@@ -49,11 +50,11 @@ def _merged(runs: Sequence[Sequence[Block]], bottom: bool, block_bytes: int) -> 
     for low, high in zip([None, *bounds], [*bounds, None], strict=True):
         parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
         if parts:
-            yield newest_rows(parts, bottom=bottom)
+            yield from (newest_rows(rows, bottom=bottom) for rows in split_range(parts, 2 * block_bytes))
 
 
 def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
-    """One row a key.
+    """One row per key.
 
     Args:
         parts: sorted blocks, those with newer rows first.
@@ -61,7 +62,7 @@ def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
     """
     rows = concat(parts)
     newest = fold(rows, *sort_rows(rows.locator, rows.key, runs=True))
-    return settle(newest) if bottom else newest
+    return without_tombstones(newest) if bottom else newest
 
 
 def _between(block: Block, low: np.uint64 | None, high: np.uint64 | None) -> Block:

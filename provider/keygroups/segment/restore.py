@@ -1,11 +1,18 @@
-"""Files of the checkpoint made local segments again, after everything in them was checked.
+"""Restores local segments from files of the checkpoint, and checks everything in them.
 
-A checkpoint is not trusted: its checksums have no key, so who can write a file can also make them fit. What this lets
-through, the JVM reads in place.
+A checkpoint is not trusted: its checksums have no key, so whoever can write a file can also make them fit. What passes
+here is read in place by the JVM.
+
+How much a file expands to is bounded in three ways. It may not have more rows than its manifest says; a batch may not
+have more bytes than its rows need (see ``limits``); and the local disk keeps a reserve. The manifest does not say how
+many bytes the rows have, and a ratio to the compressed length would refuse real state: equal values compress by a
+factor of thousands.
 """
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -15,37 +22,43 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
-from keygroups.errors import CheckpointError
+from keygroups.errors import CapacityError, CheckpointError
 from keygroups.segment.arrays import mask
 from keygroups.segment.block import Block, block_schema
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.messages import read_batches, read_schema
+from keygroups.segment.ipc_messages import read_batches, read_schema
 from keygroups.segment.rows import update
 
 REQUIRED = ("locator", "h", "key", "value")
 OPTIONAL = ("family", "appended", "written")
 MAX_LOCATOR = 2**63 - 1
+RESERVE_BYTES = 1 << 30
+"""What a restore leaves free on the local disk, or 1/32 of a small one: room for the write buffers of other tasks."""
+
+_LOCAL = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES}
+"""Errors of this machine, which say nothing of the file."""
+_FIX = "restore the file from a backup"
 
 BlockCheck = Callable[[Block], None]
-"""Raises ValueError if rows can't be those of their column family."""
+"""Raises ValueError if rows do not fit the schemas of their column family."""
 
 
 def restore_segment(
     folder: Path, source: Path, name: str, expected: str, *, rows: int | None = None, check: BlockCheck | None = None
 ) -> Segment:
-    """Turn a file of the checkpoint into a local segment, if it is whole.
+    """Turn a file of the checkpoint into a local segment, if it is intact.
 
     Args:
         folder: where the local form goes.
         source: the downloaded checkpoint form.
-        name: how errors call the file.
+        name: the file's name in error messages.
         expected: its checksum (see ``SortedRows.checksum``).
-        rows: how many it has, None if that is not known.
-        check: what else has to hold of each block.
+        rows: its number of rows, None if that is not known.
+        check: a further check of each block.
 
     Raises:
         CheckpointError: the file can't be read, or its rows are not those that were written.
-        CapacityError: the local disk is full.
+        CapacityError: the local disk is full but for a reserve.
     """
     digest = xxhash.xxh3_128()
     with reading(name):
@@ -55,7 +68,8 @@ def restore_segment(
             schema = read_schema(file).remove_metadata()
             check_schema(schema)
         with closing(_read_ahead(read_batches(file, schema), name)) as batches:
-            segment = write_segment(folder, schema, _checked(batches, digest, name, check))
+            checked = _checked(batches, digest, name, check)
+            segment = write_segment(folder, schema, _bounded(checked, folder, name, rows))
     found = digest.hexdigest()
     if (expected, segment.rows if rows is None else rows) != (found, segment.rows):
         raise CheckpointError(
@@ -63,7 +77,7 @@ def restore_segment(
             path=name,
             expected=f"{expected} of {'any' if rows is None else rows} rows",
             found=f"{found} of {segment.rows} rows",
-            fix="restore the file, or restart from a savepoint",
+            fix=_FIX,
         )
     return segment
 
@@ -90,19 +104,45 @@ def _is_bytes(kind: pa.DataType) -> bool:
 def _checked(
     batches: Iterator[pa.RecordBatch], digest: xxhash.xxh3_128, name: str, check: BlockCheck | None
 ) -> Iterator[Block]:
-    """The batches as blocks, of which each has passed all checks; they go into ``digest``."""
+    """The batches as blocks, each of which has passed all checks and was added to ``digest``."""
     before: Block | None = None
     for batch in batches:
         with reading(name):
             if batch.num_rows == 0:
                 continue
             block = _block(batch)
-            if before is not None and _edge(before, -1) >= _edge(block, 0):
+            if before is not None and not _precedes(before, block):
                 raise ValueError("record batches are not in order")
             if check is not None:
                 check(block)
         before = block
         update(digest, block)
+        yield block
+
+
+def _bounded(blocks: Iterator[Block], folder: Path, name: str, rows: int | None) -> Iterator[Block]:
+    """The same blocks, as long as they have no more rows than expected, and fit on the local disk."""
+    seen = 0
+    for block in blocks:
+        seen += len(block)
+        if rows is not None and seen > rows:
+            raise CheckpointError(
+                "a file of the checkpoint is damaged",
+                path=name,
+                expected=f"{rows} rows",
+                found=f"{seen} rows or more",
+                fix=_FIX,
+            )
+        disk = os.statvfs(folder)
+        reserve = min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // 32)
+        if disk.f_bavail * disk.f_frsize < block.nbytes + reserve:
+            raise CapacityError(
+                f"the local disk has no room to restore {name}",
+                path=str(folder),
+                expected=f"{block.nbytes} bytes and a reserve of {reserve} free",
+                found=f"{disk.f_bavail * disk.f_frsize} bytes free",
+                fix="free space there, or set keyGroups.localDir",
+            )
         yield block
 
 
@@ -124,12 +164,14 @@ def _ascends(block: Block) -> bool:
     return bool(((low < high) | ((low == high) & mask(keys))).all())
 
 
-def _edge(block: Block, row: int) -> tuple[int, int]:
-    return block.family, int(block.locator[row])
+def _precedes(block: Block, other: Block) -> bool:
+    """Whether all rows of a block come before those of another: by family, locator and key."""
+    end, start = (block.family, block.locator[-1]), (other.family, other.locator[0])
+    return bool(end < start or (end == start and block.key[-1].as_py() < other.key[0].as_py()))
 
 
 def _read_ahead(batches: Iterator[pa.RecordBatch], name: str) -> Generator[pa.RecordBatch, None, None]:
-    """The same batches, each decompressed by another thread while the one before is used."""
+    """The same batches; a thread decompresses the next one while the caller uses the current one."""
     with ThreadPoolExecutor(1) as thread:
         coming: Future[pa.RecordBatch | None] = thread.submit(next, batches, None)
         while True:
@@ -143,13 +185,20 @@ def _read_ahead(batches: Iterator[pa.RecordBatch], name: str) -> Generator[pa.Re
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Arrow's errors about a file, in our words."""
+    """Raise errors of Arrow and the file system about a file as CheckpointError, of this machine as CapacityError."""
     try:
         yield
     except (pa.ArrowException, KeyError, EOFError, OSError, ValueError) as error:
+        if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _LOCAL):
+            raise CapacityError(
+                "this machine could not read a downloaded file",
+                path=name,
+                found=str(error)[:500],
+                fix="give the executor more memory or file handles, and check its disk",
+            ) from error
         raise CheckpointError(
             "a file of the checkpoint can't be read",
             path=name,
             found=str(error)[:500],
-            fix="restore the file, or restart from a savepoint",
+            fix=_FIX,
         ) from error

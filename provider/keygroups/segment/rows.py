@@ -1,4 +1,4 @@
-"""The rows of a segment, on their way to a file or in one."""
+"""The rows of a segment, in memory or over a mapped file."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import pyarrow as pa
 import xxhash
 
 from keygroups.segment.block import Block, conform, schema_of
+from keygroups.segment.split import split_rows
 
 
 @dataclass(frozen=True)
 class SortedRows:
-    """The rows of a segment, wherever they lie.
+    """The rows of a segment, in memory or over a mapped file.
 
     Attributes:
         schema: Arrow schema of the blocks.
-        blocks: in ascending order of family and locator, without overlap.
+        blocks: in ascending order of (family, locator, key), without overlap.
     """
 
     schema: pa.Schema
@@ -26,9 +27,10 @@ class SortedRows:
 
     @staticmethod
     def of(blocks: Sequence[Block]) -> SortedRows:
-        """Sorted blocks, without empty ones, which no file shows; with columns of the types that all of them fit."""
+        """Sorted blocks, with columns of types that fit all of them; without empty ones, and large ones split."""
         schema = schema_of(blocks)
-        return SortedRows(schema, [conform(block, schema) for block in blocks if len(block)])
+        whole = (conform(block, schema) for block in blocks if len(block))
+        return SortedRows(schema, [part for block in whole for part in split_rows(block)])
 
     def __len__(self) -> int:
         return sum(map(len, self.blocks))
@@ -43,7 +45,7 @@ class SortedRows:
 
 def update(digest: xxhash.xxh3_128, block: Block) -> None:
     """Add the column buffers of a block to a checksum."""
-    for array in (block.locator, block.h):
+    for array in (block.locator, block.partition_hash):
         digest.update(np.ascontiguousarray(array).view(np.uint8).data)
     columns = [block.key, block.value] + ([] if block.appended is None else [block.appended])
     for column in columns:
@@ -55,12 +57,19 @@ def update(digest: xxhash.xxh3_128, block: Block) -> None:
         digest.update(block.family.to_bytes(2, "little"))
 
 
+def _is_part(column: pa.Array) -> bool:
+    """Whether bitmaps hold bits of other rows: Arrow's writer copies such, and clears the bits after the last row."""
+    most = -(-((len(column) + 7) // 8) // 64) * 64
+    bitmaps = column.buffers()[: 2 if pa.types.is_boolean(column.type) else 1]
+    return bool(column.offset) or any(bitmap is not None and bitmap.size > most for bitmap in bitmaps)
+
+
 def _written(column: pa.Array) -> Iterator[memoryview]:
-    """What an Arrow file holds of a column: memory may hold more, such as a mask without a null, or spare room."""
+    """The bytes of a column in an Arrow file; memory may hold more, such as a mask without nulls, or unused space."""
     n = len(column)
     if n == 0:
         return
-    whole = pa.concat_arrays([column]) if column.offset else column
+    whole = pa.concat_arrays([column]) if _is_part(column) else column
     validity, *offsets, data = whole.buffers()
     if whole.null_count:
         yield memoryview(validity)[: (n + 7) // 8]

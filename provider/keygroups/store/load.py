@@ -1,36 +1,28 @@
-"""Loading a version that is not in memory: find its file, read the manifest, restore the files it names."""
+"""Loading a version that is not in memory: find its file, read the manifest, restore the files it lists."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
-from keygroups.backend.base import Backend, Run
-from keygroups.checkpoint.manifest import Catalog, FileRef, Manifest
-from keygroups.checkpoint.names import FileName, foreign_provider, parse_name
-from keygroups.checkpoint.recovery import files_of_version
+from keygroups.checkpoint.catalog import Catalog
+from keygroups.checkpoint.manifest import FileRef, Manifest
+from keygroups.checkpoint.names import FileName, is_path, parse_name
 from keygroups.checkpoint.row_check import RowCheck
-from keygroups.errors import CheckpointError, SettingError, VersionError
+from keygroups.checkpoint.substitute_files import files_of_version
+from keygroups.errors import CheckpointError
+from keygroups.runs.local import LocalRuns
+from keygroups.runs.run import Run
 from keygroups.segment.restore import reading
-from keygroups.store.fetched import Fetched
-from keygroups.store.spec import Listed, StoreSpec, Version, VersionKey, Wanted
+from keygroups.store.downloads import Downloads
+from keygroups.store.fit import check_manifest, check_provider
+from keygroups.store.spec import StoreSpec
+from keygroups.store.version import Change, Version, VersionKey
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class Change(NamedTuple):
-    """What a version changed.
-
-    Attributes:
-        version: the version with the rows that it changed only.
-        parent: the version that it was built on; None for the first.
-    """
-
-    version: Version
-    parent: VersionKey | None
 
 
 class Loader:
@@ -39,48 +31,52 @@ class Loader:
     Args:
         spec: the store.
         max_parallelism: as set by the user, 0 if not set.
-        backend: restores files.
-        in_memory: the run of a durable file if some version in memory has it, with families of the same form.
+        runs: restores files.
+        in_memory: the run of a file, if some version in memory has it and its families have the same form.
     """
 
     def __init__(
         self,
         spec: StoreSpec,
         max_parallelism: int,
-        backend: Backend,
+        runs: LocalRuns,
         in_memory: Callable[[FileRef, Catalog], Run | None],
     ) -> None:
         self._spec = spec
         self._max_parallelism = max_parallelism
-        self._backend = backend
+        self._runs = runs
         self._in_memory = in_memory
 
-    def load(self, key: VersionKey, listing: Sequence[Listed] | None, fetched: Fetched) -> Version:
+    def load(self, key: VersionKey, downloads: Downloads) -> Version:
         """Load a version above 0.
 
         Raises:
-            Wanted: something must be brought first.
-            CheckpointError: the version does not exist, is foreign, or is damaged with no older path to it.
+            Wanted: something must be downloaded first.
+            CheckpointError: the version does not exist, another provider wrote it, or it is damaged and no older files
+                replace what is damaged.
             SettingError, VersionError: the checkpoint does not fit the settings or the query.
         """
-        return self._from_attempts(key, listing, lambda path: self._load_attempt(path, fetched))
+        return self._from_attempts(key, downloads, lambda path: self._load_attempt(path, downloads))
 
-    def change(self, key: VersionKey, listing: Sequence[Listed] | None, fetched: Fetched, *, writes: bool) -> Change:
+    def change(self, key: VersionKey, downloads: Downloads, *, writes: bool) -> Change:
         """What a version above 0 changed.
 
         Args:
             key: the version.
-            listing: see ``Wanted``.
-            fetched: what was brought so far.
+            downloads: what was downloaded so far.
             writes: each write, if the version has kept them, rather than each key.
 
         Raises:
             As ``load``.
         """
-        return self._from_attempts(key, listing, lambda path: self._change_of(path, fetched, writes=writes))
+        return self._from_attempts(key, downloads, lambda path: self._change_of(path, downloads, writes=writes))
 
-    def _from_attempts(self, key: VersionKey, listing: Sequence[Listed] | None, read: Callable[[str], T]) -> T:
-        candidates = self._candidates(key, listing)
+    def check_foreign(self, downloads: Downloads) -> None:
+        """Refuse a folder that another provider has written to. Raises Wanted, CheckpointError."""
+        check_provider(self._spec, downloads.listed())
+
+    def _from_attempts(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
+        candidates = self._candidates(key, downloads)
         first_error: CheckpointError | None = None
         for path in candidates:
             try:
@@ -90,27 +86,14 @@ class Loader:
                 first_error = first_error or error
         raise first_error or self._not_found(key)
 
-    def check_foreign(self, listing: Sequence[Listed] | None) -> None:
-        """Refuse a folder that another provider has written to. Raises Wanted, CheckpointError."""
-        if listing is None:
-            raise Wanted(listing=True)
-        for file in listing:
-            if provider := foreign_provider(file.name):
-                raise CheckpointError(
-                    "another state store provider wrote this checkpoint",
-                    path=f"{self._spec.operator_folder}/{self._spec.store}/{file.name}",
-                    expected="files of keygroups",
-                    found=f"a file of {provider}",
-                    fix=f"run the query with {provider}, or start it on a new checkpoint",
-                )
-
-    def _candidates(self, key: VersionKey, listing: Sequence[Listed] | None) -> list[str]:
-        """Paths of the version's files; of several attempts the last written comes first."""
+    def _candidates(self, key: VersionKey, downloads: Downloads) -> list[str]:
+        """Paths of the version's files; of several attempts the one written last comes first."""
         if key.checkpoint_id is not None:
-            return [f"{self._spec.store}/{FileName('version', key.version, key.checkpoint_id)}"]
-        self.check_foreign(listing)
+            path = f"{self._spec.store}/{FileName('version', key.version, key.checkpoint_id)}"
+            return [path] if is_path(path) else []
+        self.check_foreign(downloads)
         wanted = ("version", key.version)
-        files = [f for f in listing or () if (n := parse_name(f.name)) is not None and (n.kind, n.version) == wanted]
+        files = [f for f in downloads.listed() if (n := parse_name(f.name)) and (n.kind, n.version) == wanted]
         return [f"{self._spec.store}/{f.name}" for f in sorted(files, key=lambda f: (f.modified, f.name), reverse=True)]
 
     def _not_found(self, key: VersionKey) -> CheckpointError:
@@ -119,117 +102,84 @@ class Loader:
             path=f"{self._spec.operator_folder}/{self._spec.store}",
             expected=f"a file {FileName('version', key.version, key.checkpoint_id or '<id>')}",
             found="none",
-            fix="restore the folder, or start the query on a new checkpoint",
+            fix="restore the folder from a backup, or start the query on a new checkpoint",
         )
 
-    def _load_attempt(self, path: str, fetched: Fetched) -> Version:
-        manifest = self._manifest(path, fetched)
-        ref = _ref(path, manifest, fetched)
-        damaged = set(fetched.missing)
+    def _load_attempt(self, path: str, downloads: Downloads) -> Version:
+        ref, manifest = self._version_file(path, downloads)
+        unusable = set(downloads.missing)
         first_error: CheckpointError | None = None
-        while (files := files_of_version(ref, manifest, damaged, lambda n: self._parent(n, fetched))) is not None:
+        while (files := files_of_version(ref, manifest, unusable, lambda n: self._parent(n, downloads))) is not None:
             try:
-                return self._restore(ref, manifest, files, fetched)
-            except _DamagedError as error:
-                log.warning("%s; looking for an older path to version %d", error.cause, manifest.version)
+                return self._restore(ref, manifest, files, downloads)
+            except _UnusableError as error:
+                log.warning("%s; looking for older files with the rows of version %d", error.cause, manifest.version)
                 first_error = first_error or error.cause
-                damaged.add(error.path)
+                unusable.add(error.path)
         raise first_error or CheckpointError(
             "a file of the checkpoint is missing",
-            path=f"{self._spec.operator_folder}/{min(damaged, default=path)}",
+            path=self._full(min(unusable, default=path)),
             expected=f"all files of version {manifest.version}",
-            fix="restore the file, or restart from a savepoint",
+            fix="restore the file from a backup",
         )
 
-    def _change_of(self, path: str, fetched: Fetched, *, writes: bool) -> Change:
-        manifest = self._manifest(path, fetched)
-        ref = _ref(path, manifest, fetched)
+    def _change_of(self, path: str, downloads: Downloads, *, writes: bool) -> Change:
+        ref, manifest = self._version_file(path, downloads)
         shown = manifest.changelog if writes and manifest.changelog else ref
         try:
-            version = self._restore(ref, manifest, [shown], fetched)
-        except _DamagedError as error:
+            version = self._restore(ref, manifest, [shown], downloads)
+        except _UnusableError as error:
             raise error.cause from None
         parent = parse_name(manifest.parent)
         return Change(version, VersionKey(parent.version, parent.id) if parent else None)
 
-    def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], fetched: Fetched) -> Version:
+    def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]
         runs = {f.path: run for f in needed if (run := self._in_memory(f, manifest.catalog)) is not None}
-        fetched.require([f.path for f in needed if f.path not in runs])
+        downloads.require([f.path for f in needed if f.path not in runs])
         for file in needed:
             if file.path not in runs:
-                runs[file.path] = self._restore_file(file, manifest.catalog, fetched)
+                runs[file.path] = self._restore_file(file, manifest.catalog, downloads)
         plan = tuple(runs[f.path] for f in needed)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
-    def _restore_file(self, file: FileRef, catalog: Catalog, fetched: Fetched) -> Run:
+    def _restore_file(self, file: FileRef, catalog: Catalog, downloads: Downloads) -> Run:
         try:
-            if file.path in fetched.missing:
+            if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
-            return self._backend.restore(fetched.path_of(file.path), file, RowCheck(catalog))
+            return self._runs.restore(downloads.local(file.path), file, RowCheck(catalog))
         except CheckpointError as error:
-            raise _DamagedError(file.path, error) from error
+            raise _UnusableError(file.path, error) from error
 
-    def _parent(self, name: str, fetched: Fetched) -> tuple[FileRef, Manifest] | None:
-        path = f"{self._spec.store}/{name}"
+    def _parent(self, name: str, downloads: Downloads) -> tuple[FileRef, Manifest] | None:
         try:
-            manifest = self._manifest(path, fetched)
+            return self._version_file(f"{self._spec.store}/{name}", downloads)
         except CheckpointError as error:
             log.warning("%s", error)
             return None
-        return _ref(path, manifest, fetched), manifest
 
-    def _manifest(self, path: str, fetched: Fetched) -> Manifest:
-        fetched.require([path])
-        if path in fetched.missing:
+    def _version_file(self, path: str, downloads: Downloads) -> tuple[FileRef, Manifest]:
+        downloads.require([path])
+        if path in downloads.missing:
             raise CheckpointError(
                 "a file of the checkpoint does not exist",
                 path=self._full(path),
-                fix="restore the file, or start the query on a new checkpoint",
+                fix="restore the file from a backup, or start the query on a new checkpoint",
             )
-        manifest = fetched.manifest(path)
-        self._check_fit(path, manifest)
-        return manifest
-
-    def _check_fit(self, path: str, manifest: Manifest) -> None:
-        name = parse_name(path.rpartition("/")[2])
-        found = FileName(manifest.kind, manifest.version, manifest.id or (name.id if name else ""))
-        if (self._spec.store, name) != (manifest.store, found):
-            raise CheckpointError(
-                "a file is another than its name says",
-                path=self._full(path),
-                expected=f"{self._spec.store}/{name}",
-                found=f"{manifest.store}/{found}",
-                fix="restore the folder from a backup",
-            )
-        if self._max_parallelism not in (0, manifest.max_parallelism):
-            raise SettingError(
-                "the maximum parallelism of a checkpoint can't change",
-                path=self._full(path),
-                expected=manifest.max_parallelism,
-                found=self._max_parallelism,
-                fix=f"set keyGroups.maxParallelism to {manifest.max_parallelism}, or leave it out",
-            )
-        if manifest.partitions and self._spec.partitions not in (0, manifest.partitions):
-            raise VersionError(
-                "the query's number of state partitions is not that of its state",
-                path=self._full(path),
-                expected=f"{manifest.partitions} partitions",
-                found=f"{self._spec.partitions} partitions",
-                fix="restore the checkpoint's offset log",
-            )
+        manifest = downloads.manifest(path)
+        check_manifest(self._spec, self._max_parallelism, path, manifest)
+        with reading(path):
+            size = downloads.local(path).stat().st_size
+        return FileRef(path, manifest.rows, size, manifest.checksum), manifest
 
     def _full(self, path: str) -> str:
         return f"{self._spec.operator_folder}/{path}"
 
 
-class _DamagedError(Exception):
+class _UnusableError(Exception):
+    """A file is damaged or missing; older files may have the same rows."""
+
     def __init__(self, path: str, cause: CheckpointError) -> None:
         super().__init__(path)
         self.path, self.cause = path, cause
-
-
-def _ref(path: str, manifest: Manifest, fetched: Fetched) -> FileRef:
-    with reading(path):
-        return FileRef(path, manifest.rows, fetched.path_of(path).stat().st_size, manifest.checksum)

@@ -1,4 +1,4 @@
-"""``keygroups conf``: print what switches the provider on."""
+"""``keygroups conf``: print the configuration that enables the provider."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from keygroups.errors import SettingError
 @click.option("--python", metavar="PATH", help="Interpreter that runs the store on each executor.")
 @click.option("--spark", metavar="VERSION", help="Spark to run on, such as 4.3.  [default: the installed pyspark]")
 def conf(form: str, pairs: tuple[str, ...], python: str | None, spark: str | None) -> None:
-    """Print what switches the provider on."""
+    """Print the configuration that enables the provider."""
     wanted = {"spark.jars": str(jar_path(spark))} | provider_conf(dict(map(_pair, pairs)), python=python)
     click.echo(FORMATS[form](wanted))
 
@@ -38,14 +38,14 @@ def flags(wanted: Mapping[str, str]) -> str:
         wanted: Values by their full name in Spark's configuration.
 
     Returns:
-        One line, so that ``spark-submit $(keygroups conf) job.py`` works wherever no value needs quotes.
+        One line, so that ``spark-submit $(keygroups conf) job.py`` works if no value needs quotes.
     """
     words = [f"--conf {shlex.quote(f'{name}={value}')}" for name, value in wanted.items() if name != "spark.jars"]
     return " ".join([f"--jars {shlex.quote(wanted['spark.jars'])}", *words])
 
 
 def defaults(wanted: Mapping[str, str]) -> str:
-    r"""Render a configuration as lines of spark-defaults.conf, a Java properties file: ``\`` is written twice.
+    r"""Render a configuration as lines of spark-defaults.conf. Java properties files escape ``\`` as ``\\``.
 
     Args:
         wanted: Values by their full name in Spark's configuration.

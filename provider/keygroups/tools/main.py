@@ -14,10 +14,10 @@ from keygroups.tools.version import version
 
 
 class Commands(click.Group):
-    """A group of commands that end with one sentence and exit code 1 on an error of Keygroups."""
+    """A group of commands. An error of Keygroups ends a command with one sentence and exit code 1."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
-        """Run the command that was asked for.
+        """Run the command.
 
         Args:
             ctx: The parsed command line.
@@ -36,7 +36,7 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
-    """Flink's state, on Spark Structured Streaming."""
+    """Keygroups: a state store provider for Spark Structured Streaming."""
 
 
 for command in (conf, mend, settings, version):

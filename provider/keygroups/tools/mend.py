@@ -1,9 +1,9 @@
-"""``keygroups mend``: take back a repartitioning that Spark began on a checkpoint of ours and could not finish.
+"""``keygroups mend``: undo an offline repartitioning that Spark could not finish on a checkpoint of Keygroups.
 
-Spark's own offline repartitioning writes the offsets of a batch of its own before it looks at the provider, refuses
-ours (``STATE_REPARTITION_INVALID_CHECKPOINT.UNSUPPORTED_PROVIDER``), and leaves that batch behind. The query then does
-not start (``STREAMING_UNFINISHED_REPARTITION_DETECTED``) until the batch's offsets are gone. No state has been written
-at that point.
+Spark's offline repartitioning writes the offsets of a batch of its own before it checks the provider. It then refuses
+Keygroups (``STATE_REPARTITION_INVALID_CHECKPOINT.UNSUPPORTED_PROVIDER``) and leaves the offsets behind. The query does
+not start (``STREAMING_UNFINISHED_REPARTITION_DETECTED``) until they are deleted. No state has been written at that
+point.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class Unfinished(NamedTuple):
-    """A repartitioning that has offsets and no commit.
+    """A repartitioning that has offsets but no commit.
 
     Attributes:
         batch: Its number.
-        before: State partitions of the query.
-        after: State partitions that were asked for.
+        before: Number of state partitions of the query.
+        after: Number of state partitions that was requested.
         provider: Class of the query's state store provider.
     """
 
@@ -40,28 +40,28 @@ class Unfinished(NamedTuple):
 
 @click.command()
 @click.argument("checkpoint")
-@click.option("--apply", is_flag=True, help="Do it. Without it, nothing is changed.")
+@click.option("--apply", is_flag=True, help="Delete the offsets. Without this flag, nothing changes.")
 def mend(checkpoint: str, *, apply: bool) -> None:
-    """Take back a repartitioning that Spark began and could not finish.
+    """Undo an offline repartitioning that Spark could not finish.
 
     CHECKPOINT is the query's checkpoint, a path or a URI that pyarrow can open. Stop the query first.
     """
     files, root = _open(checkpoint)
     found = unfinished(files, root)
     if found is None:
-        click.echo("There is no unfinished repartitioning: nothing to mend.")
+        click.echo("The checkpoint has no unfinished repartitioning. There is nothing to repair.")
         return
     if found.provider != PROVIDER:
         raise CheckpointError(
-            "the unfinished repartitioning is not on a checkpoint of keygroups",
+            "another state store provider owns the unfinished repartitioning",
             path=checkpoint,
             expected=PROVIDER,
             found=found.provider,
-            fix="repeat the repartitioning, and let it finish",
+            fix="run the repartitioning again and let it finish",
         )
     click.echo(
         f"Batch {found.batch} is a repartitioning from {found.before} to {found.after} state partitions that Spark "
-        "began and refused to carry out on this provider. The state is as it was."
+        "started and then refused because of the provider. The state is unchanged."
     )
     paths = [f"{root}/offsets/{name}" for name in (f"{found.batch}", f".{found.batch}.crc")]
     for path in filter(lambda path: files.get_file_info(path).type == FileType.File, paths):
@@ -79,14 +79,16 @@ def unfinished(files: FileSystem, root: str) -> Unfinished | None:
         root: Its folder there.
 
     Returns:
-        The unfinished repartitioning, or None if the last batch is an ordinary one or is committed.
+        The unfinished repartitioning, or None if the last batch is an ordinary one, or committed.
 
     Raises:
-        CheckpointError: The folder holds no offset log, or one that can't be read.
+        CheckpointError: The folder holds no offset log, or one that cannot be read.
     """
     batches, commits = _numbers(files, f"{root}/offsets"), _numbers(files, f"{root}/commits")
     if not batches:
-        raise CheckpointError("this is no checkpoint of a query", path=root, expected="a folder offsets with files")
+        raise CheckpointError(
+            "the folder is not the checkpoint of a query", path=root, expected="a subfolder offsets with files"
+        )
     last = batches[-1]
     if last in commits or last - 1 not in batches:
         return None
@@ -101,7 +103,7 @@ def _open(checkpoint: str) -> tuple[FileSystem, str]:
     try:
         files, root = FileSystem.from_uri(uri)
     except (ArrowException, OSError, ValueError) as error:
-        raise SettingError("the checkpoint can't be opened", path=checkpoint, found=error) from error
+        raise SettingError("the checkpoint cannot be opened", path=checkpoint, found=error) from error
     return files, root.rstrip("/")
 
 
@@ -116,7 +118,7 @@ def _conf(files: FileSystem, path: str) -> dict[str, str]:
     try:
         return msgspec.json.decode(lines[1], type=_Metadata).conf
     except (IndexError, msgspec.DecodeError) as error:
-        raise CheckpointError("the offset log can't be read", path=path, found=error) from error
+        raise CheckpointError("the offset log cannot be read", path=path, found=error) from error
 
 
 class _Metadata(msgspec.Struct):

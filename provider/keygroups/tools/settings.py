@@ -9,12 +9,14 @@ from keygroups.settings import DECLARATIONS, PREFIX, Declaration
 _PAGE = """\
 # Settings
 
-Every setting starts with `{prefix}`, as in
+Every setting begins with `{prefix}`, for example:
 
-    --conf {prefix}overlayBytes=128m
+```text
+--conf {prefix}overlayBytes=128m
+```
 
-`keygroups.configure` and `keygroups conf --set` take the names without it. A name that is not in the table is an error.
-Sizes are bytes, and may end in `k`, `m` or `g` (1 `k` is 1024).
+`keygroups.configure` and `keygroups conf --set` take the names without this prefix. An unknown name is an error.
+Sizes are in bytes and may end in `k`, `m` or `g` (1 `k` is 1024).
 
 | Setting | Default | Allowed | What it does |
 | --- | --- | --- | --- |

@@ -1,4 +1,4 @@
-"""``keygroups version``: print what runs here, for a bug report."""
+"""``keygroups version``: print the versions in use, for bug reports."""
 
 from __future__ import annotations
 

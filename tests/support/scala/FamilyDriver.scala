@@ -2,11 +2,14 @@ package keygroups.tests
 
 import java.util.UUID
 
+import scala.collection.mutable.ArrayBuffer
+
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types._
+import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
@@ -28,6 +31,7 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
   ).map(f => f.name -> f).toMap
   private var provider: StateStoreProvider = newProvider()
   private var store: StateStore = _
+  private val scans = ArrayBuffer.empty[(StateStoreIterator[UnsafeRowPair], FamilySpec)]
 
   def open(version: Long): Unit = {
     store = provider.getStore(version, None, false, false)
@@ -44,6 +48,17 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
 
   def put(family: String, text: String, number: Long, value: String): Unit =
     store.put(families(family).key(text, number), newValue(value), family)
+
+  /** Put rows of one text, each with a value of so many letters. */
+  def putRange(family: String, text: String, from: Long, until: Long, letters: Int): Unit = {
+    val value = newValue("x" * letters)
+    for (number <- from until until) store.put(families(family).key(text, number), value, family)
+  }
+
+  /** The numbers of the rows of a text, in the order of a prefix scan. */
+  def prefixNumbers(family: String, text: String): Array[Long] =
+    store.prefixScan(toText(InternalRow(UTF8String.fromString(text))), family).map(_.key.getLong(1)).toArray
+
   def append(family: String, text: String, number: Long, value: String): Unit =
     store.merge(families(family).key(text, number), newValue(value), family)
   def putList(family: String, text: String, number: Long, value: String): Unit =
@@ -74,6 +89,33 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
     texts(store.rangeScan(Some(keys.head), Some(keys(1)), family), families(family))
   }
 
+  /** Begin a scan of all rows that is read row by row; its number. */
+  def beginScan(family: String): Int = begin(store.iterator(family), family)
+  def beginPrefix(family: String, text: String): Int =
+    begin(store.prefixScan(toText(InternalRow(UTF8String.fromString(text))), family), family)
+
+  def beginRange(family: String): Int = begin(store.rangeScan(None, None, family), family)
+
+  /** The next row of a scan, null at its end. */
+  def nextRow(scan: Int): String = {
+    val (rows, family) = scans(scan)
+    if (rows.hasNext) text(rows.next(), family) else null
+  }
+  def closeScan(scan: Int): Unit = scans(scan)._1.close()
+
+  /** Rows left in a scan. */
+  def countRows(scan: Int): Int = scans(scan)._1.size
+
+  /** Put a list of one value that is `bytes` long and lies outside of the heap. */
+  def putHuge(family: String, text: String, number: Long, bytes: Int): Unit = {
+    val memory = Platform.allocateMemory(bytes.toLong)
+    try {
+      val value = new UnsafeRow(1)
+      value.pointTo(null, memory, bytes)
+      store.putList(families(family).key(text, number), Array(value), family)
+    } finally Platform.freeMemory(memory)
+  }
+
   /** What versions changed in a family: of each record its kind, key, value and batch. */
   def changes(family: String, from: Long, until: Long): Array[String] = {
     val feed = provider.asInstanceOf[SupportsFineGrainedReplay].getStateStoreChangeDataReader(from, until, Some(family), None)
@@ -89,8 +131,14 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
   def maintain(): Unit = provider.doMaintenance()
   def close(): Unit = provider.close()
 
-  private def texts(rows: Iterator[UnsafeRowPair], family: FamilySpec): Array[String] =
-    rows.map(row => s"${family.text(row.key)} ${row.value.getString(0)}").toArray
+  private def texts(rows: Iterator[UnsafeRowPair], family: FamilySpec): Array[String] = rows.map(text(_, family)).toArray
+
+  private def text(row: UnsafeRowPair, family: FamilySpec): String = s"${family.text(row.key)} ${row.value.getString(0)}"
+
+  private def begin(rows: StateStoreIterator[UnsafeRowPair], family: String): Int = {
+    scans += rows -> families(family)
+    scans.length - 1
+  }
 
   private def newValue(value: String): UnsafeRow = toValue(InternalRow(UTF8String.fromString(value)))
   private def textFirst(number: DataType) = new StructType().add("text", StringType).add("number", number)

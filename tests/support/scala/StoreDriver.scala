@@ -63,10 +63,37 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
     found.result()
   }
 
+  /** Scan; after the first row write the numbers of one text from 0 on. */
+  def scanAndPut(text: String, count: Long, newValue: String): Array[String] = {
+    val found = Array.newBuilder[String]
+    val rows = store.iterator()
+    found ++= texts(rows.next())
+    putRange(text, 0, count, newValue)
+    while (rows.hasNext) found ++= texts(rows.next())
+    found.result()
+  }
+
+  /** The rows of a version, read by way of an older one. */
+  def replay(snapshot: Long, version: Long): Array[String] = {
+    val replayed = provider.asInstanceOf[SupportsFineGrainedReplay].replayReadStateFromSnapshot(snapshot, version, None, None)
+    try collect(replayed.iterator())
+    finally replayed.release()
+  }
+
   def commit(): Long = store.commit()
+
+  /** Commit in a thread that is interrupted, as Spark interrupts the tasks of a query that stops. */
+  def commitInterrupted(): Long = {
+    Thread.currentThread().interrupt()
+    try store.commit()
+    finally Thread.interrupted()
+  }
+
   def abort(): Unit = store.abort()
   def numKeys(): Long = store.metrics.numKeys
   def metric(name: String): Long = store.metrics.customMetrics.collectFirst { case (m, n) if m.name == name => n }.get
+  /** The version that the provider last reported to the driver as complete; -1 for none. */
+  def reportedVersion(): Long = store.metrics.instanceMetrics.values.head
   def checkpointId(): String = store.getStateStoreCheckpointInfo().stateStoreCkptId.orNull
   def maintain(): Unit = provider.doMaintenance()
   def close(): Unit = provider.close()

@@ -5,8 +5,8 @@ import java.util.concurrent.locks.ReentrantReadWriteLock
 /**
  * Spark 4.2 has one call for both parts of maintenance.
  *
- * The members are those that the constructor of 4.3's StateStoreProvider asks for: with them this jar comes as far as to say
- * that it met the wrong Spark.
+ * The members are those that the constructor of 4.3's StateStoreProvider needs: with them this jar can report that it runs on
+ * the wrong Spark.
  */
 trait SplitMaintenance extends Maintenance {
   def unloaded: Boolean = false

@@ -1,5 +1,7 @@
 package io.keygroups.spark
 
+import java.io.InterruptedIOException
+import java.nio.channels.ClosedByInterruptException
 import java.nio.file.Path
 
 /**
@@ -24,9 +26,18 @@ object Failures {
   def unavailable(message: String, cause: Throwable): KeyGroupsException =
     new KeyGroupsException("unavailable", message, cause)
 
+  /** A file in the folder could not be written. Java closes a file when the thread that writes it is interrupted. */
   def localDisk(folder: Path, cause: Throwable): KeyGroupsException =
-    capacity(s"the local disk is full or can't be written (path $folder, found $cause): free space there, or set " +
+    if (isInterrupt(cause)) interrupted(cause)
+    else capacity(s"the local disk is full or cannot be written (path $folder, found $cause): free space there, or set " +
       "keyGroups.localDir", cause)
+
+  def isInterrupt(error: Throwable): Boolean = error match {
+    case _: ClosedByInterruptException | _: InterruptedException | _: InterruptedIOException => true
+    case _ => false
+  }
+
+  def interrupted(cause: Throwable): KeyGroupsException = retry("the task was interrupted", cause)
 
   def damaged(path: String, found: String): KeyGroupsException =
     new KeyGroupsException("checkpoint", s"a local segment file is damaged (path $path, found $found): " +
@@ -36,7 +47,20 @@ object Failures {
     new KeyGroupsException("checkpoint", s"the checkpoint has a column family '$family' of another form than the query " +
       s"(expected $expected, found $found): restore the checkpoint, or start the query on a new one")
 
-  def tooLong(bytes: Long, limit: Int): KeyGroupsException =
+  def missing(path: String, cause: Throwable): KeyGroupsException =
+    retry(s"a local segment file is missing (path $path, expected a file of the store process, found none): the task is " +
+      "retried; if it happens again, find out what deletes files there, or set keyGroups.localDir", cause)
+
+  def foreignId(commitLog: String, id: String): KeyGroupsException = new KeyGroupsException("checkpoint",
+    s"the commit log names a state store checkpoint id that keygroups did not write (path $commitLog, expected 32 " +
+      s"hexadecimal digits, found '${id.take(80)}'): restore the checkpoint from a backup, run the query with the state " +
+      "store provider that wrote it, or start the query on a new checkpoint")
+
+  def tooLongToRead(bytes: Long, limit: Int): KeyGroupsException =
     capacity(s"the values of one key are too long to be read together (expected at most $limit bytes, found $bytes): " +
       "put fewer values under one key", null)
+
+  def tooLongToWrite(bytes: Long, limit: Int): KeyGroupsException =
+    capacity(s"a value, or the list of values of one key, is too long to be written (expected at most $limit bytes, found " +
+      s"$bytes): write shorter values, or append to a list in several calls", null)
 }

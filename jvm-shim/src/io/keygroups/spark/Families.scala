@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import io.keygroups.spark.bridge.FamilyMessage
 import io.keygroups.spark.keys.{KeyShape, PartitionColumns}
-import io.keygroups.spark.store.{Family, PlainValues, ValueCodec}
+import io.keygroups.spark.session.{Family, PlainValues, ValueCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
@@ -22,10 +22,10 @@ final case class DeclaredFamily(name: String, keySchema: StructType, valueSchema
 }
 
 /**
- * The column families that a provider was told of. They outlive its stores: readers declare in one and read in another.
+ * The column families that were declared to a provider. They outlive its stores: readers declare in one, read in another.
  *
  * @param encoding of values: Spark's setting `encodingFormat`
- * @param schemas the schemas that families have had, of operators that let them change
+ * @param schemas the schemas that families have had, of operators that may change them
  */
 final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding: String,
     schemas: Option[StateSchemaProvider]) {
@@ -38,7 +38,7 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding:
     ()
   }
 
-  /** Operators declare their families again with each batch: one that is as it was stays. */
+  /** Operators declare their families again with each batch: an equal one stays. */
   def declare(name: String, valueSchema: StructType, encoder: KeyStateEncoderSpec, hasLists: Boolean,
       isInternal: Boolean): Unit = {
     val known = declared.get(name)
@@ -49,7 +49,7 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding:
 
   private def newFamily(name: String, valueSchema: StructType, encoder: KeyStateEncoderSpec, hasLists: Boolean,
       isInternal: Boolean): DeclaredFamily = {
-    // The schema in the encoder is the one to trust: Spark's joins leave the timestamp out of the other.
+    // The schema in the encoder is complete: in the other one Spark's joins omit the timestamp.
     val schema = Families.schemaOf(encoder)
     schemas.foreach(SparkInternals.tellTests(_, name, schema, valueSchema))
     val shape = PartitionColumns.shape(storeId, name, schema, encoder, hadoopConf)

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 
 /**
  * What sessions need beside the provider: transformWithState, which Spark refuses for providers that it does not know. Named
- * by `spark.sql.extensions`; a jar that is there when the session starts is found by itself, through Java's ServiceLoader.
+ * by `spark.sql.extensions`; a jar that is on the class path when the session starts is found through Java's ServiceLoader.
  */
 class KeyGroupExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar(_ => KeyGroupExtensions.Open)

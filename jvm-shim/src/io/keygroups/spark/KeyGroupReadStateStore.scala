@@ -1,11 +1,10 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.store.{FamilySession, Session}
+import io.keygroups.spark.session.Session
 import org.apache.spark.TaskContext
-import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
 
-/** Reads of one version of a store. It lets go of the version at the end of the task at the latest. */
+/** Reads of one version of a store. It releases the version at the end of the task at the latest. */
 class KeyGroupReadStateStore(override val id: StateStoreId, val session: Session,
     val provider: KeyGroupStateStoreProvider) extends ReadStateStore with Reads with DeclaresFamilies {
   override val version: Long = session.version.key.version
@@ -15,95 +14,4 @@ class KeyGroupReadStateStore(override val id: StateStoreId, val session: Session
   override def abort(): Unit = release()
   override def release(): Unit = session.close()
   override def toString: String = s"KeyGroupReadStateStore[$id, version $version]"
-}
-
-/** What read-only and writable stores read alike. */
-trait Reads { this: ReadStateStore =>
-  def session: Session
-  def provider: KeyGroupStateStoreProvider
-
-  private var lastName: String = _
-  private var last: FamilySession = _
-
-  override def get(key: UnsafeRow, colFamilyName: String): UnsafeRow = {
-    requireKey(key)
-    family(colFamilyName, "get").get(key)
-  }
-
-  override def keyExists(key: UnsafeRow, colFamilyName: String): Boolean = {
-    requireKey(key)
-    family(colFamilyName, "keyExists").exists(key)
-  }
-
-  override def multiGet(keys: Array[UnsafeRow], colFamilyName: String): Iterator[UnsafeRow] =
-    keys.iterator.map(get(_, colFamilyName))
-
-  override def valuesIterator(key: UnsafeRow, colFamilyName: String): Iterator[UnsafeRow] = {
-    requireKey(key)
-    listFamily(colFamilyName, "valuesIterator").list(key)
-  }
-
-  override def iterator(colFamilyName: String): StateStoreIterator[UnsafeRowPair] =
-    new StateStoreIterator(family(colFamilyName, "iterator").scan(allValues = false))
-
-  override def iteratorWithMultiValues(colFamilyName: String): StateStoreIterator[UnsafeRowPair] =
-    new StateStoreIterator(listFamily(colFamilyName, "iteratorWithMultiValues").scan(allValues = true))
-
-  override def prefixScan(prefixKey: UnsafeRow, colFamilyName: String): StateStoreIterator[UnsafeRowPair] =
-    new StateStoreIterator(prefixFamily(colFamilyName).scanPrefix(prefixKey, allValues = false))
-
-  override def prefixScanWithMultiValues(prefixKey: UnsafeRow, colFamilyName: String): StateStoreIterator[UnsafeRowPair] = {
-    listFamily(colFamilyName, "prefixScanWithMultiValues")
-    new StateStoreIterator(prefixFamily(colFamilyName).scanPrefix(prefixKey, allValues = true))
-  }
-
-  override def rangeScan(startKey: Option[UnsafeRow], endKey: Option[UnsafeRow],
-      colFamilyName: String): StateStoreIterator[UnsafeRowPair] =
-    new StateStoreIterator(rangeFamily(colFamilyName).scanRange(startKey, endKey, allValues = false))
-
-  override def rangeScanWithMultiValues(startKey: Option[UnsafeRow], endKey: Option[UnsafeRow],
-      colFamilyName: String): StateStoreIterator[UnsafeRowPair] = {
-    listFamily(colFamilyName, "rangeScanWithMultiValues")
-    new StateStoreIterator(rangeFamily(colFamilyName).scanRange(startKey, endKey, allValues = true))
-  }
-
-  override def allColumnFamilyNames: Set[String] = session.catalog.families.map(_.name).toSet
-
-  /** The family of an operation; Spark's error if it does not exist. */
-  protected final def family(name: String, operation: String): FamilySession = {
-    if (name ne lastName) {
-      last = session.find(name).orElse(provider.open(session, name)).getOrElse(throw missing(name, operation))
-      lastName = name
-    }
-    last
-  }
-
-  protected final def forgetFamily(): Unit = lastName = null
-
-  protected final def listFamily(name: String, operation: String): FamilySession = {
-    val found = family(name, operation)
-    require(found.family.hasLists, s"$operation needs a column family with several values a key, and '$name' has one")
-    found
-  }
-
-  protected final def requireKey(key: UnsafeRow): Unit = require(key != null, "Key cannot be null")
-
-  private def prefixFamily(name: String): FamilySession = {
-    val found = family(name, "prefixScan")
-    if (!found.hasPrefixScan) throw unsupported("prefixScan without a prefix key encoder")
-    found
-  }
-
-  private def rangeFamily(name: String): FamilySession = {
-    val found = family(name, "rangeScan")
-    if (!found.hasRangeScan) throw unsupported("rangeScan without a range key encoder")
-    found
-  }
-
-  private def missing(name: String, operation: String): Throwable =
-    if (provider.usesFamilies) StateStoreErrors.unsupportedOperationOnMissingColumnFamily(operation, name)
-    else StateStoreErrors.multipleColumnFamiliesNotSupported(KeyGroupStateStoreProvider.Name)
-
-  protected final def unsupported(operation: String): Throwable =
-    StateStoreErrors.unsupportedOperationException(operation, KeyGroupStateStoreProvider.Name)
 }

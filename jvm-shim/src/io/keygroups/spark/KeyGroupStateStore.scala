@@ -1,6 +1,7 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.store.Session
+import io.keygroups.spark.session.Session
+import io.keygroups.spark.versions.CommitTimings
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.sql.execution.streaming.state._
@@ -8,10 +9,10 @@ import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 import org.apache.spark.sql.types.StructType
 
 /**
- * One open version of a store, for a task to change. It goes from updating to committed or aborted; a committed one can
- * still be read.
+ * One open version of a store, for a task to change. Its state is updating, then committed or aborted; a committed store
+ * can still be read.
  *
- * @param host entered for this store, which leaves it with the commit or abort
+ * @param host entered for this store, which leaves it at its commit or abort
  */
 class KeyGroupStateStore(override val id: StateStoreId, override val session: Session, host: StoreHost,
     override val provider: KeyGroupStateStoreProvider, loadMillis: Long,
@@ -26,7 +27,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   @volatile private var state: State = Updating
   timings.load = loadMillis
 
-  try provider.open(session, StateStore.DEFAULT_COL_FAMILY_NAME) // it is there whether the operator uses it or not
+  try provider.open(session, StateStore.DEFAULT_COL_FAMILY_NAME) // it exists whether the operator uses it or not
   catch {
     case error: Throwable =>
       session.close()
@@ -97,10 +98,9 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   override def abort(): Unit = {
     if (state == Updating) {
       state = Aborted
-      try host.abort(session)
-      finally host.leave()
-    }
-    session.close()
+      try session.close() // first: it begins no sort after that
+      finally host.abort(session)
+    } else session.close()
   }
 
   override def release(): Unit = abort()
@@ -119,7 +119,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       Metrics.ApplyTime -> timings.apply,
       Metrics.CommitTime -> timings.total,
       Metrics.UploadTime -> timings.upload,
-      Metrics.CompactionTime -> host.compactionMillis.getAndSet(0),
+      Metrics.CompactionTime -> host.takeCompactionMillis(),
       Metrics.Expired -> timings.expired,
       Metrics.ForcedSnapshots -> (if (forceSnapshot && hasCommitted) 1L else 0L),
       Metrics.BridgeCalls -> (host.calls - callsBefore)),

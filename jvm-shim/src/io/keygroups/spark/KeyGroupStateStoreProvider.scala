@@ -1,8 +1,12 @@
 package io.keygroups.spark
 
+import java.util.concurrent.atomic.AtomicBoolean
+
+import scala.util.control.NonFatal
+
 import io.keygroups.spark.bridge.StoreSpec
 import io.keygroups.spark.files.CheckpointFiles
-import io.keygroups.spark.store.{Family, FamilySession, Session}
+import io.keygroups.spark.session.{Family, FamilySession, Session}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.SPARK_VERSION
@@ -24,8 +28,9 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   private var runId: String = _
   private[spark] var host: StoreHost = _
   private var declared: Families = _
-  private var timeToLive: TimeToLive = _
+  private var timeToLive: TtlSettings = _
   @volatile private var snapshot = -1L
+  private val isFirstLoad = new AtomicBoolean(true)
   private[spark] var usesFamilies = false
 
   override def init(stateStoreId: StateStoreId, keySchema: StructType, valueSchema: StructType,
@@ -39,7 +44,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     this.hadoopConf = hadoopConf
     usesFamilies = useColumnFamilies
     val settings = Settings.parse(storeConfs.sqlConfs)
-    timeToLive = TimeToLive(settings, stateStoreId, storeConfs, hadoopConf)
+    timeToLive = TtlSettings(settings, stateStoreId, storeConfs, hadoopConf)
     runId = SparkInternals.runId(hadoopConf)
     declared = new Families(stateStoreId, hadoopConf, storeConfs.stateStoreEncodingFormat, stateSchemaProvider)
     declare(StateStore.DEFAULT_COL_FAMILY_NAME, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey, isInternal = false)
@@ -56,13 +61,15 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   override def getStore(version: Long, stateStoreCkptId: Option[String], forceSnapshotOnCommit: Boolean,
       loadEmpty: Boolean): StateStore = {
     var millis = 0L
-    entering {
+    val store = entering {
       val session = Metrics.timed(millis = _) {
         if (loadEmpty) loading(new Session(host, host.empty(version), readOnly = false, timeToLive.at(version)))
         else newSession(version, stateStoreCkptId, readOnly = false)
       }
       new KeyGroupStateStore(storeId, session, host, this, millis, forceSnapshotOnCommit)
     }
+    if (isFirstLoad.getAndSet(false)) reportSnapshot() // else Spark would warn of a lag until the first maintenance
+    store
   }
 
   override def getReadStore(version: Long, stateStoreCkptId: Option[String]): ReadStateStore =
@@ -73,7 +80,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   private[spark] def newStore(session: Session): StateStore =
     entering(new KeyGroupStateStore(storeId, session, host, this, loadMillis = 0, forceSnapshot = false))
 
-  /** The read store goes on; it shares the segments of its version. */
+  /** The read store stays open; it shares the segments of its version. */
   override def upgradeReadStoreToWriteStore(readStore: ReadStateStore, version: Long, stateStoreCkptId: Option[String],
       forceSnapshotOnCommit: Boolean): StateStore = getStore(version, stateStoreCkptId, forceSnapshotOnCommit, false)
 
@@ -84,7 +91,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   override protected def cleanUp(): Unit = host.cleanUp()
 
-  /** This and the next are what Spark asks for first, on the driver. */
+  /** This method and the next are the first that Spark calls, on the driver. */
   override def supportedCustomMetrics: Seq[StateStoreCustomMetric] = {
     requireSpark()
     Metrics.all
@@ -95,13 +102,15 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     Seq(Metrics.SnapshotLastUploaded)
   }
 
-  /** The latest version that the driver was told of, -1 before the first. */
+  /** The latest version that was reported to the driver, -1 before the first. */
   private[spark] def snapshotVersion: Long = snapshot
 
-  /** Each version is there in full, from its own file and those that it lists; told once a maintenance, not once a batch. */
+  /** Each version is complete, by its own file and those that it lists. Reported once loaded, then at maintenance. */
   private[spark] def reportSnapshot(): Unit = host.latestVersion.filter(_ > math.max(snapshot, 0)).foreach { version =>
-    snapshot = version
-    if (storeConf.reportSnapshotUploadLag) SparkInternals.reportSnapshot(storeId, runId, version)
+    try {
+      if (storeConf.reportSnapshotUploadLag) SparkInternals.reportSnapshot(storeId, runId, version)
+      snapshot = version
+    } catch { case NonFatal(error) => logWarning(s"version $version of $storeId could not be reported", error) }
   }
 
   override def close(): Unit = if (host != null) host.close()
@@ -150,7 +159,10 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   private def newSession(version: Long, checkpointId: Option[String], readOnly: Boolean): Session = {
     if (version < 0) throw StateStoreErrors.cannotLoadStore(SparkInternals.unexpectedVersion(version))
-    loading(new Session(host, host.load(version, checkpointId), readOnly, timeToLive.at(version)))
+    loading {
+      val expiry = timeToLive.at(version) // first: it reads a file, and may fail
+      new Session(host, host.load(version, checkpointId), readOnly, expiry)
+    }
   }
 
   /** Errors of `body` become Spark's error of a failed load. */

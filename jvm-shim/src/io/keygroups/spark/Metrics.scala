@@ -20,20 +20,20 @@ object Metrics {
   val ForcedSnapshots: StateStoreCustomMetric =
     StateStoreCustomSumMetric("forceSnapshotCount", "number of compactions that Spark asked for with a commit")
   val Expired: StateStoreCustomMetric =
-    StateStoreCustomSumMetric("keyGroupsExpiredRows", "key groups: rows removed by their age")
+    StateStoreCustomSumMetric("keyGroupsExpiredRows", "key groups: expired rows removed")
   val BridgeCalls: StateStoreCustomMetric =
     StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
 
   val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
     CommitTime, UploadTime, CompactionTime, Expired, BridgeCalls, ForcedSnapshots)
 
-  /** Of each partition: the latest version that the driver was told of. Spark shows those that are most behind. */
+  /** Of each partition the latest version that was reported to the driver. Spark shows the partitions that lag most. */
   val SnapshotLastUploaded: StateStoreInstanceMetric = StateStoreSnapshotLastUploadInstanceMetric()
 
   private def timing(name: String, what: String): StateStoreCustomMetric =
     StateStoreCustomTimingMetric(name, s"key groups: $what")
 
-  /** Milliseconds that `body` took, added to `sink`. */
+  /** Run `body`, and give the milliseconds that it took to `sink`, also if it fails. */
   def timed[T](sink: Long => Unit)(body: => T): T = {
     val start = System.nanoTime()
     try body

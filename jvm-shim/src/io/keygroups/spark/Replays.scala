@@ -1,10 +1,11 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.store.{ChangeFeed, Expiry, LoadedVersion, Session}
+import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.session.{ChangeFeed, Expiry, LoadedVersion, Session}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 
-/** What the state reader asks for beyond a version: the way to it from an older one, and what each version changed. */
+/** What the state reader reads beside single versions: a version by way of an older one, and what each version changed. */
 trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvider =>
 
   override def replayStateFromSnapshot(snapshotVersion: Long, endVersion: Long, readOnly: Boolean,
@@ -21,7 +22,7 @@ trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvid
     new ChangeFeed(host.changes(startVersion, endVersion, endVersionStateStoreCkptId, writes = true), family).records
   }
 
-  /** A version, read from the files of an older one and of what changed since, whatever else its own file lists. */
+  /** A version, read from the files of an older one and of the changes since, not from those that its own file lists. */
   private def replayed(from: Long, to: Long, fromId: Option[String], toId: Option[String]): Session = loading {
     if (from < 1) throw SparkInternals.unexpectedVersion(from)
     if (to < from) throw SparkInternals.unexpectedVersion(to)
@@ -35,7 +36,10 @@ trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvid
 
   private def replay(snapshot: LoadedVersion, changes: Seq[LoadedVersion]): LoadedVersion = {
     val last = changes.lastOption.getOrElse(snapshot)
-    val segments = changes.reverseIterator.flatMap(_.segments).toArray ++ snapshot.segments
+    // The chain of changes ends early at a version that has no row of those before it.
+    val isWhole = changes.length == last.key.version - snapshot.key.version
+    val below = if (isWhole) snapshot.segments else Array.empty[MappedSegment]
+    val segments = changes.reverseIterator.flatMap(_.segments).toArray ++ below
     segments.foreach(_.retain())
     new LoadedVersion(last.key, last.catalog, last.maxParallelism, segments)
   }

@@ -30,20 +30,31 @@ case class OpenRequest(spec: StoreSpec, settings: Map[String, String])
 /** A version, and which attempt's. */
 case class VersionKey(version: Long, checkpointId: Option[String])
 
-/** A file in the store's checkpoint folder, as an array in JSON: name, time of modification in ms, length. */
-case class LoadRequest(store: Int, key: VersionKey, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
+/**
+ * What was brought from the checkpoint so far for one operation, which may take several calls.
+ *
+ * @param folder local folder of this operation alone
+ * @param listing the store's checkpoint folder: of each file its name, time of modification in ms and length
+ * @param missing checkpoint paths that do not exist
+ */
+case class Downloads(folder: String, listing: Option[Seq[Seq[Any]]] = None, missing: Seq[String] = Nil)
 
-case class DeletableRequest(store: Int, retain: Int, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
+case class LoadRequest(store: Int, key: VersionKey, downloads: Downloads)
 
-/** @param written time of the batch in seconds since 1970, 0 without a time to live */
-case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], written: Long)
+case class DeletableRequest(store: Int, retain: Int, downloads: Downloads)
 
-/** @param changelog all writes in the order of the calls, where the change feed shows them */
-case class CommitRequest(store: Int, session: String, base: VersionKey, chunks: Seq[ChunkMessage], catalog: Catalog,
-    written: Long, empty: Boolean, changelog: Seq[ChunkMessage])
+/** @param batchTime in seconds since 1970, 0 without a time to live */
+case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], batchTime: Long)
+
+/**
+ * @param sorted the session's segments that the store process has, newest first
+ * @param changelog all writes in the order of the calls, where the change feed shows them
+ */
+case class CommitRequest(store: Int, session: String, base: VersionKey, sorted: Seq[String], chunks: Seq[ChunkMessage],
+    catalog: Catalog, batchTime: Long, empty: Boolean, changelog: Seq[ChunkMessage])
 
 /** @param writes each write, where the version has kept them, rather than the keys of its own file */
-case class ChangeRequest(store: Int, key: VersionKey, writes: Boolean, listing: Option[Seq[Seq[Any]]], missing: Seq[String])
+case class ChangeRequest(store: Int, key: VersionKey, writes: Boolean, downloads: Downloads)
 
 case class SessionRequest(store: Int, session: String)
 
@@ -58,10 +69,10 @@ case class CloseRequest(store: Int)
 case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, segments: Seq[SegmentView])
 
 /**
- * @param uploads in their order; of each the fields of `keygroups.store.publish.Upload`, a pair in JSON: local path, name in the
+ * @param uploads in their order; of each the fields of `keygroups.store.checkpoint_writer.Upload`, a pair in JSON: local path, name in the
  *   checkpoint folder
  */
-case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: Boolean, sortMillis: Long)
+case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: Boolean, writeMillis: Long)
 
 /** What a version changed: a version with those rows only; and the version that it was built on. */
 case class ChangeView(version: VersionView, parent: Option[VersionKey])

@@ -1,12 +1,15 @@
 package io.keygroups.spark.bridge
 
-import java.io.File
+import java.io.{File, IOException}
+import java.nio.file.Files
+
+import scala.annotation.tailrec
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.module.scala.JavaTypeable
 import java.util.concurrent.atomic.AtomicLong
 
-import io.keygroups.spark.{KeyGroupsException, Settings}
+import io.keygroups.spark.{Failures, KeyGroupsException, Settings}
 import io.keygroups.spark.files.CheckpointFiles
 
 /** A store that is open in a server process. */
@@ -22,31 +25,49 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
   /** Pid of the process, for logs and tests. */
   def pid: Long = server.pid
 
-  def call[T: JavaTypeable](method: String, request: AnyRef): Option[T] = {
+  /** A call that needs nothing of the checkpoint. */
+  def call[T: JavaTypeable](method: String, request: AnyRef): Option[T] = callOrWant[T](method, request) match {
+    case Right(answer) => answer
+    case Left(want) => throw new IllegalStateException(s"$method wants $want")
+  }
+
+  private def callOrWant[T: JavaTypeable](method: String, request: AnyRef): Either[Want, Option[T]] = {
     calls.incrementAndGet()
     val answer = RemoteStore.checked(server.call(method, Json.write(request)))
-    if (answer.has("wanted")) throw new Wanted(Json.convert[Want](answer.get("wanted")))
-    Option(answer.get("ok")).filterNot(_.isNull).map(Json.convert[T](_))
+    if (answer.has("wanted")) Left(Json.convert[Want](answer.get("wanted")))
+    else Right(Option(answer.get("ok")).filterNot(_.isNull).map(Json.convert[T](_)))
   }
 
-  /** A call that may want a listing or files of the checkpoint first. */
-  def callWithFiles[T: JavaTypeable](method: String)(
-      request: (Option[Seq[Seq[Any]]], Seq[String]) => AnyRef): Option[T] = {
-    var listing: Option[Seq[Seq[Any]]] = None
-    var missing = Seq.empty[String]
-    while (true) {
-      try return call[T](method, request(listing, missing))
-      catch {
-        case wanted: Wanted =>
-          if (wanted.want.listing) listing = Some(transfer.list())
-          missing ++= transfer.download(wanted.want.files.map(f => f.head -> f(1)), wanted.want.head)
-      }
+  /**
+   * A call that may want a listing or files of the checkpoint first. The files go into a folder of this operation alone, which
+   * is deleted at its end: a damaged download is fetched again by the next attempt, and no attempt deletes another's files.
+   */
+  def callWithFiles[T: JavaTypeable](method: String)(request: Downloads => AnyRef): Option[T] = {
+    val downloads = newFolder()
+    try callUntilComplete[T](method, request, Downloads(downloads.getPath))
+    finally {
+      Option(downloads.listFiles()).foreach(_.foreach(_.delete()))
+      downloads.delete()
     }
-    throw new IllegalStateException("not reached")
   }
-}
 
-private final class Wanted(val want: Want) extends RuntimeException("wanted", null, false, false)
+  private def newFolder(): File =
+    try Files.createTempDirectory(folder.toPath, "downloads-").toFile
+    catch {
+      case error: IOException if isAlive => throw Failures.localDisk(folder.toPath, error)
+      case error: IOException => throw Failures.retry(s"the store process (pid $pid) died", error)
+    }
+
+  @tailrec
+  private def callUntilComplete[T: JavaTypeable](method: String, request: Downloads => AnyRef, brought: Downloads): Option[T] =
+    callOrWant[T](method, request(brought)) match {
+      case Right(answer) => answer
+      case Left(want) =>
+        val missing = transfer.download(want.files.map(f => f.head -> f(1)), want.head)
+        val listing = if (want.listing) Some(transfer.list()) else brought.listing
+        callUntilComplete[T](method, request, brought.copy(listing = listing, missing = brought.missing ++ missing))
+    }
+}
 
 object RemoteStore {
 

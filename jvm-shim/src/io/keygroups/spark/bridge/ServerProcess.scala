@@ -16,9 +16,9 @@ import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 import py4j.{CallbackClient, Gateway}
 
 /**
- * A Python process and the py4j client to it. It ends when its standard input closes, so it can't outlive this JVM.
+ * A Python process and the py4j client to it. It ends when its standard input closes, so it cannot outlive this JVM.
  *
- * @param folder for its local files, 0700; it deletes it at its end
+ * @param folder for its local files, 0700; the process deletes it at its end
  */
 final class ServerProcess private (process: Process, client: CallbackClient, val folder: File) extends Logging {
   private val api = client.getPythonServerEntryPoint(new Gateway(null, client), Array[Class[_]](classOf[ServerApi]))
@@ -31,7 +31,7 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
   def pid: Long = process.pid()
 
   /**
-   * One call. Throws KeyGroupsException of kind retry if the process is gone or late, after which it is gone for good.
+   * One call. Throws KeyGroupsException of kind retry if the process has died or does not answer in time; it is stopped then.
    */
   def call(method: String, payload: String): String =
     try api.call(method, payload)
@@ -46,9 +46,12 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
   def stop(): Unit = {
     stopped = true
     process.destroyForcibly()
-    process.waitFor(5, TimeUnit.SECONDS)
-    client.shutdown()
-    SparkInternals.deleteRecursively(folder)
+    try process.waitFor(5, TimeUnit.SECONDS)
+    catch { case _: InterruptedException => Thread.currentThread().interrupt() } // the error of the call is the one to see
+    finally {
+      client.shutdown()
+      SparkInternals.deleteRecursively(folder)
+    }
   }
 }
 
@@ -104,6 +107,7 @@ object ServerProcess extends Logging {
     // A relative path (spark.archives) is relative to the executor's folder, not to ours.
     val command = if (python.contains('/')) new File(python).getAbsolutePath else python
     val builder = new ProcessBuilder(command, "-c", bootstrap).directory(folder)
+    ProcessEnvironment.restrict(builder.environment())
     builder.environment().put("PYTHONPATH", SparkInternals.pythonPath())
     try builder.start()
     catch {
@@ -137,8 +141,8 @@ object ServerProcess extends Logging {
     s"the store process can't start with $python on ${InetAddress.getLocalHost.getHostName}: $reason"
 
   /**
-   * As many connections as calls go on at once, each a thread of the process. py4j's ClientServer has one for each thread
-   * that ever called, and keeps it when that thread ends; an executor's threads end after a minute without a task.
+   * As many connections as there are calls at the same time, each with a thread of the process. py4j's ClientServer has one
+   * for each thread that ever called, and keeps it when that thread ends; an executor's threads end after an idle minute.
    */
   private def connect(port: Int, token: String, timeoutSeconds: Int): CallbackClient = {
     val never = 0L // closes idle connections: py4j would do so from a thread that keeps the JVM from ending

@@ -8,7 +8,7 @@ import io.keygroups.spark.Settings
 object StoreServer {
   private val running = mutable.Map.empty[(String, String), ServerProcess]
 
-  /** The process, started if there is none that lives. */
+  /** The process, started if none is alive. */
   def get(settings: Settings): ServerProcess = synchronized {
     val key = (settings.python, settings.localDir)
     running.get(key).filter(_.isAlive).getOrElse {

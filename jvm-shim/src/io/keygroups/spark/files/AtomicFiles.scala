@@ -11,14 +11,14 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Abortable, FSDataOutputStream, Path}
 
 /**
- * A file system where a file appears when it is closed, whole or not at all, as in an object store. There is nothing to
- * rename, which there means to copy: a version file is one PUT on S3, where Spark's file manager sends 6 requests.
+ * A file system where a file appears atomically when it is closed, as in an object store. So no file is renamed, which there
+ * would copy it: a version file is one PUT on S3, where Spark's file manager sends 6 requests.
  */
 final class AtomicFiles(operatorFolder: Path, folder: Path, conf: Configuration)
   extends HadoopFiles(operatorFolder, folder, conf) {
   private lazy val fs = folder.getFileSystem(conf)
 
-  /** A folder is there as soon as it has a file. */
+  /** A folder exists as soon as it contains a file. */
   override def createFolder(): Unit = ()
 
   override def put(local: LocalPath, name: String): Unit = {
@@ -34,7 +34,7 @@ final class AtomicFiles(operatorFolder: Path, folder: Path, conf: Configuration)
     output.close()
   }
 
-  /** Closing would publish what has come so far; a stream that can't be aborted is left open. */
+  /** Closing would publish the part that was written; a stream that can't be aborted is left open. */
   private def abandon(output: FSDataOutputStream, error: Throwable): Unit =
     try output.getWrappedStream match {
       case stream: Abortable => stream.abort()

@@ -18,10 +18,10 @@ trait CheckpointFiles {
   /** Create the store's folder: Spark's state reader counts partitions by their folders. */
   def createFolder(): Unit
 
-  /** Put a local file under a name that did not exist, all or nothing. */
+  /** Put a local file under a new name, atomically. */
   private[files] def put(local: LocalPath, name: String): Unit
 
-  /** Bring a file to a local path; false if it does not exist. */
+  /** Download a file to a local path; false if it does not exist. */
   private[files] def fetch(path: String, local: LocalPath): Boolean
 
   /** The first bytes of a file; None if it does not exist. */
@@ -29,7 +29,7 @@ trait CheckpointFiles {
 
   def delete(names: Seq[String]): Unit
 
-  /** Upload a local file, and delete it whether that goes well or not. */
+  /** Upload a local file, and delete it whether the upload succeeds or fails. */
   def upload(local: String, name: String): Unit = {
     val source = Paths.get(local)
     try put(source, name)
@@ -44,9 +44,9 @@ trait CheckpointFiles {
    * @return paths that do not exist
    */
   def download(wanted: Seq[(String, String)], headOnly: Boolean): Seq[String] =
-    wanted.collect { case (path, local) if !bring(path, Paths.get(local), headOnly) => path }
+    wanted.collect { case (path, local) if !downloadOne(path, Paths.get(local), headOnly) => path }
 
-  private def bring(path: String, local: LocalPath, headOnly: Boolean): Boolean =
+  private def downloadOne(path: String, local: LocalPath, headOnly: Boolean): Boolean =
     if (!headOnly) fetch(path, local)
     else {
       val bytes = head(path, CheckpointFiles.HeadBytes)
@@ -75,7 +75,7 @@ object CheckpointFiles {
       val files =
         if (!isChosen && settings.atomicFileSystems.contains(scheme)) new AtomicFiles(operatorFolder, folder, conf)
         else new HadoopFiles(operatorFolder, folder, conf)
-      new PatientFiles(files, operatorFolder, settings.fileAttempts, settings.fileTimeoutSeconds)
+      new RetryingFiles(files, operatorFolder, settings.fileAttempts, settings.fileTimeoutSeconds)
     }
   }
 

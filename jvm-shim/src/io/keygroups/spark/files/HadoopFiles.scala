@@ -10,7 +10,7 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileAlreadyExistsException, Path, PathFilter}
 import org.apache.spark.sql.execution.streaming.checkpointing.CheckpointFileManager
 
-/** Through Spark's own file manager: whatever file system and credentials the query has work here. */
+/** Uses Spark's own file manager, so it works with the file system and the credentials of the query. */
 class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: Configuration) extends CheckpointFiles {
   private lazy val files = CheckpointFileManager.create(folder, conf)
 
@@ -38,7 +38,7 @@ class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: Configu
     }
   }
 
-  /** Whether an earlier attempt got there, and only its answer was lost: no other writes under this name. */
+  /** Whether an earlier attempt wrote the file and only its answer was lost: nothing else writes under this name. */
   private def isDone(error: Throwable, path: Path, bytes: Long): Boolean = error match {
     case _: FileAlreadyExistsException => path.getFileSystem(conf).getFileStatus(path).getLen == bytes
     case _ => false

@@ -11,7 +11,7 @@ import org.apache.hadoop.fs.Path
 /**
  * A checkpoint on a mounted file system (a local disk, NFS), through java.nio. Hadoop's local file system starts a shell to
  * set permissions and to rename where its native library is missing, as it is in pyspark: 33 ms for a file of 500 kB that
- * takes 1 ms here. Files carry checksums of their own, so there are no `.crc` files, and they are read where they lie.
+ * takes 1 ms here. Files contain checksums, so there are no `.crc` files. A download is a symbolic link.
  */
 final class MountedFiles(operatorFolder: Path, override val folder: Path) extends CheckpointFiles {
   private val root = local(folder)

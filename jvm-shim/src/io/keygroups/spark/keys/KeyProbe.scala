@@ -4,8 +4,8 @@ import io.keygroups.spark.memory.Bytes
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
 
 /**
- * A key as lookups see it: its stored bytes, and the numbers that say where its row lies. One object a session and family,
- * set anew for each row; not for several threads at once.
+ * A key as lookups see it: its stored bytes, and the numbers that say where its row lies. One object per session and
+ * family, set anew for each row; not thread-safe.
  */
 abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
   private val hashProjection = shape.hash.orNull
@@ -16,26 +16,26 @@ abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
   /** 48 bits of the hash of the stored bytes. */
   var keyHash: Long = 0
   /** Spark's hash of the partitioning columns, 0 if there are none. */
-  var h: Int = 0
+  var partitionHash: Int = 0
   /** Where the row lies in a segment: see `KeyOrder`. */
   var locator: Long = 0
 
-  /** Become a key. */
+  /** Hold a key. */
   def set(key: UnsafeRow): Unit
 
-  /** Become what all keys with this scan prefix begin with; the key itself is not good afterwards. */
+  /** Hold what all keys with this scan prefix begin with; the fields of a key are not valid afterwards. */
   def setPrefix(prefix: UnsafeRow): Unit
 
-  /** Whether a stored key, by its address and length, begins with the prefix that was set; good whatever is set later. */
+  /** Whether a stored key, by its address and length, begins with the prefix that was set; valid after the next `set`. */
   def prefixTest: (Long, Int) => Boolean
 
   /** A stored key, now in an array that nobody else changes, as a row. */
   def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow
 
-  protected final def partitionHash(key: UnsafeRow): Int =
+  protected final def hashOf(key: UnsafeRow): Int =
     if (hashProjection == null) 0 else hashProjection(key).getInt(0)
 
-  protected final def hashedLocator(hash: Long): Long = (Math.floorMod(h, maxParallelism).toLong << 48) | hash
+  protected final def hashedLocator(hash: Long): Long = (Math.floorMod(partitionHash, maxParallelism).toLong << 48) | hash
 }
 
 object KeyProbe {
@@ -61,13 +61,13 @@ final class PlainKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     offset = key.getBaseOffset
     length = key.getSizeInBytes
     keyHash = KeyProbe.hash(base, offset, length)
-    h = partitionHash(key)
+    partitionHash = hashOf(key)
     locator = hashedLocator(if (prefixProjection == null) keyHash else KeyProbe.hash(prefixProjection(key)))
   }
 
   override def setPrefix(prefix: UnsafeRow): Unit = {
     wanted = prefixProjection(prefix).copy()
-    h = partitionHash(prefix)
+    partitionHash = hashOf(prefix)
     locator = hashedLocator(KeyProbe.hash(wanted))
   }
 

@@ -22,7 +22,7 @@ object KeyOrder {
 }
 
 /**
- * What of a key says where its row lies.
+ * The parts of a key that decide where its row lies.
  *
  * @param schema of the key
  * @param partitionColumns the columns by which Spark partitions the operator's rows, each as the way to it: the ordinal in

@@ -6,7 +6,7 @@ import org.apache.spark.sql.types._
 
 /**
  * Columns as bytes that sort as the columns do: for each a marker (0 negative, 1 not negative, 2 null, so nulls are last, as in
- * Spark's RangeKeyScanStateEncoder), then the value, big-endian, with all bits of a negative float turned over.
+ * Spark's RangeKeyScanStateEncoder), then the value, big-endian, with all bits of a negative float inverted.
  */
 final class OrderEncoding(schema: StructType, ordinals: Seq[Int]) {
   private val columns = ordinals.toArray
@@ -16,7 +16,7 @@ final class OrderEncoding(schema: StructType, ordinals: Seq[Int]) {
   /** Bytes of each encoding: a multiple of 8, so that what follows is aligned. */
   val width: Int = (used + 7) / 8 * 8
 
-  /** Write the columns of a row whose first `columns` ordering columns are there; returns the bytes that they take. */
+  /** Write the ordering columns of a key. */
   def write(row: UnsafeRow, target: Array[Byte]): Unit = {
     var at = 0
     var i = 0
@@ -26,7 +26,7 @@ final class OrderEncoding(schema: StructType, ordinals: Seq[Int]) {
     }
   }
 
-  /** Write the ordering columns of a row that holds nothing else; returns the bytes that they take. */
+  /** Write a row of the first ordering columns or of all; returns the bytes that they take. */
   def writePrefix(row: UnsafeRow, target: Array[Byte]): Int = {
     var at = 0
     var i = 0

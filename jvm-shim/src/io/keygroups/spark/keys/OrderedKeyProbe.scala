@@ -16,7 +16,7 @@ private final class KeyBuffer {
 
 /**
  * Keys of range scans: the ordering columns, encoded so that bytes sort as they do, then the key's UnsafeRow, which decides
- * among equals. The locator is the first 8 bytes, so rows of all key groups lie in one order.
+ * among equals. The locator is the first 8 bytes, so the rows of all key groups are in one order.
  */
 final class OrderedKeyProbe(shape: KeyShape, ordinals: Seq[Int], maxParallelism: Int)
   extends KeyProbe(shape, maxParallelism) {
@@ -29,7 +29,7 @@ final class OrderedKeyProbe(shape: KeyShape, ordinals: Seq[Int], maxParallelism:
     buffer.append(key, encoding.width)
     point(encoding.width + key.getSizeInBytes)
     keyHash = KeyProbe.hash(base, offset, length)
-    h = partitionHash(key)
+    partitionHash = hashOf(key)
   }
 
   /** @param prefix the ordering columns, or the first of them */
@@ -91,7 +91,7 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     Platform.putLong(buffer.bytes, Platform.BYTE_ARRAY_OFFSET + size.toLong, time)
     point(size + TimeBytes)
     keyHash = KeyProbe.hash(base, offset, length)
-    h = partitionHash(key)
+    partitionHash = hashOf(key)
     locator = hashedLocator(KeyProbe.hash(base, offset, size))
   }
 
@@ -100,7 +100,7 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     buffer.reserve(rest.getSizeInBytes)
     buffer.append(rest, 0)
     point(rest.getSizeInBytes)
-    h = partitionHash(prefix)
+    partitionHash = hashOf(prefix)
     locator = hashedLocator(KeyProbe.hash(base, offset, length))
   }
 

@@ -6,7 +6,7 @@ import java.nio.{Buffer, ByteBuffer, ByteOrder}
 import org.apache.spark.unsafe.Platform
 import sun.misc.Unsafe
 
-/** Memory outside of the heap, always owned by a buffer object: what nobody frees, the garbage collector does. */
+/** Memory outside of the heap, always owned by a buffer object: the garbage collector frees what nothing else has freed. */
 object OffHeap {
   private val unsafe: Unsafe = {
     val field: Field = classOf[Unsafe].getDeclaredField("theUnsafe")
@@ -15,10 +15,10 @@ object OffHeap {
   }
   private val addressOffset: Long = unsafe.objectFieldOffset(classOf[Buffer].getDeclaredField("address"))
 
-  /** Whether memory can be had that is not cleared, and so takes no room before it is used. Spark opens the package. */
+  /** Whether memory can be allocated without clearing it: it takes no room before it is used. Spark opens the package. */
   val reserves: Boolean = classOf[ByteBuffer].getModule.isOpen("java.nio", classOf[Platform].getModule)
 
-  /** The C library maps what is above its largest threshold, 32 MB; below, it kept up to 80 MB that had been freed. */
+  /** The C library maps allocations above its largest threshold, 32 MB; below, it kept up to 80 MB of freed memory. */
   private val AlwaysMapped = 33 << 20
   private val Large = 1 << 20
 
@@ -30,9 +30,9 @@ object OffHeap {
     buffer.order(ByteOrder.nativeOrder())
   }
 
-  /** Address of a direct or mapped buffer. It is good for as long as the buffer is. */
+  /** Address of a direct or mapped buffer. It is valid as long as the buffer is. */
   def address(buffer: ByteBuffer): Long = unsafe.getLong(buffer, addressOffset)
 
-  /** Give the memory back now, or unmap it. Nobody may use an address in it any more. */
+  /** Free the memory now, or unmap it. No address in it may be used any more. */
   def free(buffer: ByteBuffer): Unit = unsafe.invokeCleaner(buffer)
 }

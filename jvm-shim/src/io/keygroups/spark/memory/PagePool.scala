@@ -9,7 +9,7 @@ final class Page private[memory] (val buffer: ByteBuffer, slab: PagePool.Slab) {
   def release(): Unit = if (slab == null) OffHeap.free(buffer) else PagePool.release(this, slab)
 }
 
-/** Pages that overlays of all tasks share, so that a steady query allocates none, and one that rests holds none. */
+/** Pages shared by the overlays of all tasks, so that a running query allocates none and an idle one holds none. */
 object PagePool {
   val PageBytes: Int = 1 << 20
   private val SlabPages = if (OffHeap.reserves) 64 else 1

@@ -3,8 +3,8 @@ package io.keygroups.spark.memory
 import java.util.concurrent.{Executors, ScheduledExecutorService, TimeUnit}
 
 /**
- * Frees memory a while after its last holder has let go of it. A thread that Spark has given up on may still be in the
- * middle of a read, which takes microseconds; reading unmapped memory would take the whole JVM down.
+ * Frees memory some seconds after its last holder has released it. A thread that Spark has abandoned may still be in the
+ * middle of a read, which takes microseconds; a read of unmapped memory would crash the JVM.
  */
 private[spark] object Reaper {
   private val GraceSeconds = 5L

@@ -7,8 +7,8 @@ import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySpa
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.{TransformWithStateExec, TransformWithStateExecBase}
 
 /**
- * A transformWithState node that runs on our provider too. Spark compares the name of the provider's class with the one that
- * it knows, in a method; all that such a node does is to answer that method otherwise.
+ * A transformWithState node that also runs on our provider. Spark compares the name of the provider's class with the one
+ * that it knows, in a method; such a node only overrides that method.
  */
 private[operators] trait OpenNode extends TransformWithStateExecBase {
   override def validateStateStoreProvider(isStreaming: Boolean): Unit =
@@ -20,7 +20,7 @@ private[operators] trait OpenNode extends TransformWithStateExecBase {
   override def hashCode: Int = super.hashCode
 }
 
-/** Puts open nodes in the place of Spark's, in streams whose provider is ours. */
+/** Replaces Spark's nodes with open ones, in streams whose provider is ours. */
 private[spark] object OpensTransformWithState extends Rule[SparkPlan] {
   def isOurs(provider: String): Boolean = provider == classOf[KeyGroupStateStoreProvider].getName
 

@@ -15,7 +15,7 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
   def indexBytes: Int = index.bytes
 
   def locator(row: Int): Long = Platform.getLong(null, locators + (row.toLong << 3))
-  def h(row: Int): Int = Platform.getInt(null, hashes + (row.toLong << 2))
+  def partitionHash(row: Int): Int = Platform.getInt(null, hashes + (row.toLong << 2))
   def keyAddress(row: Int): Long = keys.address(row)
   def keyLength(row: Int): Int = keys.length(row)
   def valueAddress(row: Int): Long = values.address(row)
@@ -23,19 +23,34 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
   def isTombstone(row: Int): Boolean =
     validity != 0 && (Platform.getByte(null, validity + (row >>> 3)) & (1 << (row & 7))) == 0
 
-  /** The row's values come after those of older segments. */
+  /** The row's values are appended to those of older segments. */
   def isAppended(row: Int): Boolean =
     appends != 0 && (Platform.getByte(null, appends + (row >>> 3)) & (1 << (row & 7))) != 0
 
-  /** The row was written until then, in seconds since 1970; never true where it is not known when. */
+  /** The row was written until then, in seconds since 1970; false if its time is unknown. */
   def isExpired(row: Int, horizon: Long): Boolean =
     times != 0 && horizon != 0 && {
       val written = Integer.toUnsignedLong(Platform.getInt(null, times + (row.toLong << 2)))
       written != 0 && written <= horizon
     }
 
+  /** The order of the last row's key and another key. */
+  def compareLastKey(base: AnyRef, offset: Long, length: Int): Int =
+    Bytes.compare(null, keyAddress(rows - 1), keyLength(rows - 1), base, offset, length)
+
   /** The first row whose locator is not below this one. */
   def lowerBound(locator: Long): Int = index.lowerBound(locator)
+
+  /** The first row that is not below a key. */
+  def lowerBound(locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    var low = index.lowerBound(locator)
+    var high = rows
+    while (low < high) {
+      val middle = (low + high) >>> 1
+      if (compare(middle, locator, base, offset, length) < 0) low = middle + 1 else high = middle
+    }
+    low
+  }
 
   /** The row of a key, -1 if it has none. */
   def find(locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
@@ -43,7 +58,7 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
     if (bucket < 0 || bucket >= index.buckets) return -1
     var row = index.start(bucket)
     val end = index.start(bucket + 1)
-    if (end - row > Block.Crowded) return search(index.lowerBound(locator), locator, base, offset, length)
+    if (end - row > Block.Crowded) return search(locator, base, offset, length)
     while (row < end) { // straight to the keys: a look at the locators first would cost a cache miss more
       if (keyLength(row) == length && Bytes.equal(null, keyAddress(row), base, offset, length)) return row
       row += 1
@@ -52,18 +67,14 @@ final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, va
   }
 
   /** Many rows share the locator (the entries of one scan prefix): they are in the order of their keys. */
-  private def search(from: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
-    var low = from
-    var high = rows
-    while (low < high) {
-      val middle = (low + high) >>> 1
-      val order =
-        if (this.locator(middle) > locator) 1
-        else Bytes.compare(null, keyAddress(middle), keyLength(middle), base, offset, length)
-      if (order == 0) return middle
-      if (order < 0) low = middle + 1 else high = middle
-    }
-    -1
+  private def search(locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    val row = lowerBound(locator, base, offset, length)
+    if (row < rows && compare(row, locator, base, offset, length) == 0) row else -1
+  }
+
+  private def compare(row: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    val order = java.lang.Long.compare(this.locator(row), locator)
+    if (order != 0) order else Bytes.compare(null, keyAddress(row), keyLength(row), base, offset, length)
   }
 
   def release(): Unit = {

@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.Platform
  * Builds the radix index of a block, and checks that its locators ascend.
  *
  * It reads the locators from the file, not through the mapping: lookups need the index only, so these pages (8 bytes a row)
- * stay out of the process until a scan wants them.
+ * stay out of the process until a scan reads them.
  *
  * @param position where in the file the block's locators begin
  */
@@ -34,7 +34,7 @@ private[segment] final class IndexBuilder(channel: FileChannel, position: Long, 
       strides.flatMap(stride => index(locators, new Scale(first, last, rows, stride))).next()
     } finally OffHeap.free(chunk)
 
-  /** None if not all key groups leave the same rest by the scale's stride. */
+  /** None if the key groups differ modulo the scale's stride. */
   private def index(locators: Long, scale: Scale): Option[RadixIndex] = {
     val memory = OffHeap.allocate((scale.buckets + 1) * 4)
     var done = false

@@ -1,6 +1,6 @@
 package io.keygroups.spark.segment
 
-import java.nio.channels.FileChannel
+import java.nio.channels.{ClosedByInterruptException, FileChannel}
 import java.nio.file.{Paths, StandardOpenOption}
 import java.util.concurrent.atomic.AtomicInteger
 
@@ -8,9 +8,8 @@ import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Reaper
 
 /**
- * A segment mapped into memory. It is shared by the sessions that see it and unmapped after the last has let go.
- *
- * The file may be deleted meanwhile; the mapping keeps its bytes.
+ * A segment mapped into memory. The sessions that see it share it; it is unmapped after the last has
+ * released it. The file may be deleted meanwhile; the mapping keeps its bytes.
  */
 final class MappedSegment private (val view: SegmentView, blocks: Seq[(Int, Block)]) {
   private val holders = new AtomicInteger(1)
@@ -18,7 +17,7 @@ final class MappedSegment private (val view: SegmentView, blocks: Seq[(Int, Bloc
 
   def bytes: Long = view.bytes + blocks.map(_._2.indexBytes.toLong).sum
 
-  /** Hold it; false if it is gone already. */
+  /** Hold it; false if it is unmapped already. */
   def retain(): Boolean = {
     val before = holders.getAndUpdate(n => if (n == 0) 0 else n + 1)
     before > 0
@@ -36,7 +35,7 @@ object MappedSegment {
 
   /**
    * Map a file that Python has written, and check all that later reads rely on. NoSuchFileException: it was compacted away
-   * meanwhile, ask for a new plan.
+   * meanwhile, request a new plan.
    */
   def open(view: SegmentView, partitions: Int): MappedSegment = {
     val channel = FileChannel.open(Paths.get(view.path), StandardOpenOption.READ)
@@ -49,6 +48,8 @@ object MappedSegment {
       if (!segment.parts.valuesIterator.forall(_.isInOrder)) throw Failures.damaged(view.path, "blocks that overlap")
       done = true
       segment
+    } catch {
+      case error: ClosedByInterruptException => throw Failures.interrupted(error)
     } finally {
       channel.close()
       if (!done) blocks.foreach(_._2.release())

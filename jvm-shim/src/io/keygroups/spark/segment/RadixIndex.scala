@@ -59,7 +59,7 @@ private[segment] final class Scale(firstLocator: Long, lastLocator: Long, rows: 
 
   val buckets: Int = (range >>> shift).toInt + 1
 
-  /** The bucket of a locator in one of the owned key groups; of any other it may be any. */
+  /** The bucket of a locator in one of the owned key groups; for another locator any bucket. */
   def bucket(target: Long): Long = at(dense(target))
 
   /** The bucket where a locator belongs, which may lie between the owned key groups, as the bounds of range scans do. */

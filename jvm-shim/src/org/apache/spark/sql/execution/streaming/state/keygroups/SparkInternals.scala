@@ -8,7 +8,7 @@ import java.util.UUID
 import scala.jdk.CollectionConverters._
 
 import io.keygroups.spark.KeyGroupsException
-import io.keygroups.spark.store.{EncodedValues, ValueCodec}
+import io.keygroups.spark.session.{EncodedValues, ValueCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.spark.{SparkEnv, SparkException, SparkFiles, SparkThrowable}
@@ -19,7 +19,7 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.util.{NextIterator, Utils}
 
-/** The few things of Spark that are visible inside its own packages only, in one place. */
+/** What we use of Spark that is visible inside its own packages only. */
 object SparkInternals {
 
   /** The interpreter that Spark gives to Python code on this executor, if the query names no other. */
@@ -60,7 +60,7 @@ object SparkInternals {
   def failedToCommit(store: String, cause: Throwable): Throwable =
     withText(QueryExecutionErrors.failedToCommitStateFileError(store, cause), cause)
 
-  /** Spark's error of a failed load of the store in that folder, likewise. */
+  /** Spark's error of a failed load of the store in that folder, with ours at the end of its text. */
   def failedToLoad(folder: Path, cause: Throwable): Throwable = cause match {
     case damaged: KeyGroupsException if damaged.kind == "checkpoint" =>
       withText(QueryExecutionErrors.failedToReadStreamingStateFileError(folder, cause), cause)
@@ -68,7 +68,7 @@ object SparkInternals {
     case _ => withText(StateStoreErrors.cannotLoadStore(cause), cause)
   }
 
-  /** The schemas of Spark's own tests come from no file: they have to be told of a family. */
+  /** The schemas of Spark's own tests come from no file: families are added to them here. */
   def tellTests(schemas: StateSchemaProvider, family: String, keySchema: StructType, valueSchema: StructType): Unit =
     schemas match {
       case test: TestStateSchemaProvider => test.captureSchema(family, keySchema, valueSchema)
@@ -82,7 +82,7 @@ object SparkInternals {
     new EncodedValues(encoder.encodeValue, encoder.decodeValue)
   }
 
-  /** Tell the driver that a version is there for whoever needs it, which is what it calls the upload of a snapshot. */
+  /** Report to the driver that a version is complete, which Spark calls the upload of a snapshot. */
   def reportSnapshot(store: StateStoreId, runId: String, version: Long): Unit =
     StateStoreProvider.coordinatorRef.foreach { coordinator =>
       coordinator.snapshotUploaded(StateStoreProviderId(store, UUID.fromString(runId)), version, System.currentTimeMillis())
@@ -92,7 +92,7 @@ object SparkInternals {
   type Change = (RecordType.Value, UnsafeRow, UnsafeRow, Long)
   type Changes = NextIterator[Change]
 
-  /** Spark's iterator over another; `release` is called once, at the end or when Spark is through with it. */
+  /** Spark's iterator over another; `release` is called once, at the end or when Spark closes it. */
   def changes(rows: Iterator[Change], release: () => Unit): Changes = new NextIterator[Change] {
     override protected def getNext(): Change =
       if (rows.hasNext) rows.next()

@@ -1,0 +1,31 @@
+package io.keygroups.spark
+
+import java.util.concurrent.{Callable, CompletableFuture, ExecutorService, Executors, Future}
+import java.util.concurrent.atomic.AtomicInteger
+
+/** Threads for work that must not block a task. */
+object ThreadPools {
+  /** Sorting of full overlays: part of a task's work, so there are as many threads as tasks want. */
+  private lazy val sorters = Executors.newCachedThreadPool(daemons("keygroups-sort"))
+
+  /** Compaction: one store at a time, so that it does not take the processors from the tasks. */
+  private lazy val compactors: ExecutorService = Executors.newFixedThreadPool(1, daemons("keygroups-compaction"))
+
+  /** Single operations on the checkpoint's file system; a task or the compactor waits for each until its deadline. */
+  private lazy val fileOperations = Executors.newCachedThreadPool(daemons("keygroups-files"))
+
+  def sort[T](body: => T): CompletableFuture[T] = CompletableFuture.supplyAsync(() => body, sorters)
+
+  def fileOperation[T](body: => T): Future[T] = fileOperations.submit((() => body): Callable[T])
+
+  def compact(body: => Unit): Future[_] = compactors.submit((() => body): Runnable)
+
+  private def daemons(name: String): java.util.concurrent.ThreadFactory = {
+    val count = new AtomicInteger()
+    task => {
+      val thread = new Thread(task, s"$name-${count.incrementAndGet()}")
+      thread.setDaemon(true)
+      thread
+    }
+  }
+}

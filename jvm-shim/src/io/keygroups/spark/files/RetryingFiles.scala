@@ -1,0 +1,115 @@
+package io.keygroups.spark.files
+
+import java.io.{FileNotFoundException, IOException}
+import java.nio.file.{AccessDeniedException, Path => LocalPath}
+import java.util.concurrent.{ExecutionException, Future, ThreadLocalRandom, TimeoutException, TimeUnit}
+import java.util.concurrent.atomic.AtomicBoolean
+
+import scala.util.control.NonFatal
+
+import io.keygroups.spark.{ThreadPools, Failures}
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.security.AccessControlException
+import org.apache.spark.internal.Logging
+
+/**
+ * Adds a deadline and retries to each operation on other files: a remote store may be slow, or fail for a while. The error of
+ * the last attempt names the file and the remedy.
+ *
+ * @param operatorFolder what paths of files to read are relative to
+ * @param attempts how often an operation is tried
+ * @param timeoutSeconds for all attempts of an operation together
+ */
+final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts: Int, timeoutSeconds: Int)
+  extends CheckpointFiles with Logging {
+  import RetryingFiles._
+
+  override def folder: Path = inner.folder
+  override def list(): Seq[Seq[Any]] = patiently("listed", folder)(inner.list())
+  override def createFolder(): Unit = patiently("created", folder)(inner.createFolder())
+  override def delete(names: Seq[String]): Unit = patiently("cleaned", folder)(inner.delete(names))
+
+  override def put(local: LocalPath, name: String): Unit = {
+    val path = new Path(folder, name)
+    try patiently("written", path, undo = remove(name))(inner.put(local, name))
+    catch {
+      case error: Throwable => // the file may exist all the same, if only the answer was lost
+        ThreadPools.fileOperation(remove(name))
+        throw error
+    }
+  }
+
+  override def fetch(path: String, local: LocalPath): Boolean =
+    patiently("read", new Path(operatorFolder, path))(inner.fetch(path, local))
+
+  override def head(path: String, bytes: Int): Option[Array[Byte]] =
+    patiently("read", new Path(operatorFolder, path))(inner.head(path, bytes))
+
+  private def patiently[T](what: String, path: Path, undo: => Unit = ())(operation: => T): T = {
+    val start = System.nanoTime()
+    val end = start + TimeUnit.SECONDS.toNanos(timeoutSeconds.toLong)
+    def failure(error: Throwable, attempt: Int): Throwable = Failures.unavailable(
+      s"the checkpoint's file system does not answer as it should: a path could not be $what (path $path, found $error " +
+        s"in attempt $attempt of $attempts, after ${TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start)} s of " +
+        s"$timeoutSeconds): nothing is lost; restart the query when the file system answers, or raise " +
+        "keyGroups.fileAttempts and keyGroups.fileTimeoutSeconds", error)
+    var attempt = 1
+    var result = Option.empty[T]
+    while (result.isEmpty) {
+      try result = Some(inTime(end, undo)(operation))
+      catch {
+        case late: TimeoutException => throw failure(late, attempt)
+        case error: IOException if isTransient(error) =>
+          val pause = pauseMillis(attempt)
+          if (attempt >= attempts || System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(pause) >= end) {
+            throw failure(error, attempt)
+          }
+          logWarning(s"$path could not be $what, attempt $attempt of $attempts: $error")
+          Thread.sleep(pause)
+          attempt += 1
+      }
+    }
+    result.get
+  }
+
+  /** Run an operation on another thread. If it still succeeds after the deadline, its effect is undone. */
+  private def inTime[T](end: Long, undo: => Unit)(operation: => T): T = {
+    val settled = new AtomicBoolean()
+    val running: Future[T] = ThreadPools.fileOperation {
+      val result = operation
+      if (!settled.compareAndSet(false, true)) undo
+      result
+    }
+    def giveUp(error: Exception): T =
+      if (settled.compareAndSet(false, true)) {
+        running.cancel(true)
+        throw error
+      } else running.get()
+    try running.get(math.max(0L, end - System.nanoTime()), TimeUnit.NANOSECONDS)
+    catch {
+      case error: ExecutionException => throw error.getCause
+      case late: TimeoutException => giveUp(new TimeoutException("no answer in time"))
+      case interrupted: InterruptedException =>
+        val result = giveUp(Failures.retry("the task was interrupted", interrupted))
+        Thread.currentThread().interrupt()
+        result
+    }
+  }
+
+  private def remove(name: String): Unit =
+    try inner.delete(Seq(name))
+    catch { case NonFatal(error) => logWarning(s"$folder/$name may be left over of a failed write: $error") }
+}
+
+private object RetryingFiles {
+  /** 0.1, 0.4, 1.6 s ... plus up to half of that at random, so that tasks which failed together do not retry together. */
+  private def pauseMillis(attempt: Int): Long = {
+    val base = math.min(100L << math.min(2 * (attempt - 1), 12), 30000L)
+    base + ThreadLocalRandom.current().nextLong(base / 2)
+  }
+
+  private def isTransient(error: IOException): Boolean = error match {
+    case _: FileNotFoundException | _: AccessDeniedException | _: AccessControlException => false
+    case _ => true
+  }
+}

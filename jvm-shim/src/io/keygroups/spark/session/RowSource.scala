@@ -1,0 +1,39 @@
+package io.keygroups.spark.session
+
+import io.keygroups.spark.segment.Part
+
+/** Living rows of a family, one after another, each key once. */
+trait RowSource {
+  /** Go to the next row; false at the end. */
+  def next(): Boolean
+
+  def locator: Long
+  def keyAddress: Long
+  def keyLength: Int
+  def valueAddress: Long
+  def valueLength: Int
+
+  /** Whether the source reads an overlay after the session has spilled it. */
+  def pins(overlay: Overlay): Boolean
+
+  /**
+   * The source of the rows that are still to come, after the session has spilled an overlay.
+   *
+   * @param overlays what the session has in place of the overlays that the source began with
+   * @param parts the same of the segments
+   * @param last what comes next is above this bound; None if the scan is at its beginning
+   */
+  def moved(overlays: Array[Overlay], parts: Array[Part], last: Option[KeyBound]): RowSource
+}
+
+/** A source over overlays and segments, which stands at a row of one of them. */
+abstract class StoredRows(merge: SegmentMerge) extends RowSource {
+  /** The overlay's row; 0 if the source stands at the row of `merge`. */
+  protected var overlayRow = 0L
+
+  override def locator: Long = if (overlayRow != 0) OverlayRow.locator(overlayRow) else merge.locator
+  override def keyAddress: Long = if (overlayRow != 0) OverlayRow.keyAddress(overlayRow) else merge.keyAddress
+  override def keyLength: Int = if (overlayRow != 0) OverlayRow.keyLength(overlayRow) else merge.keyLength
+  override def valueAddress: Long = if (overlayRow != 0) OverlayRow.valueAddress(overlayRow) else merge.valueAddress
+  override def valueLength: Int = if (overlayRow != 0) OverlayRow.valueLength(overlayRow) else merge.valueLength
+}

@@ -1,0 +1,77 @@
+package io.keygroups.spark.session
+
+import io.keygroups.spark.keys.KeyProbe
+import io.keygroups.spark.segment.{Block, Part}
+import org.apache.spark.sql.catalyst.expressions.UnsafeRow
+
+/**
+ * Lookups in the sealed segments that a session sees of a family. The last row found is kept in fields, so that a
+ * lookup allocates nothing.
+ *
+ * @param horizon rows that were written until then have expired
+ */
+final class SealedRows(horizon: Long) {
+  private var newestFirst = Array.empty[Part]
+  private var block: Block = _
+  private var row = 0
+  private var expired = false
+
+  def parts: Array[Part] = newestFirst
+
+  /** See these parts, newest first. */
+  def see(parts: Array[Part]): Unit = newestFirst = parts
+
+  /** Whether a key is stored, expired or not. */
+  def contains(probe: KeyProbe): Boolean = {
+    val stored = locate(0, probe.locator, probe.base, probe.offset, probe.length) >= 0 && !block.isTombstone(row)
+    expired = stored && block.isExpired(row, horizon)
+    stored
+  }
+
+  /** Whether the key of the last lookup has expired. */
+  def foundExpired: Boolean = expired
+
+  /** Whether a key is stored and not expired. */
+  def isVisible(probe: KeyProbe): Boolean = contains(probe) && !expired
+
+  /** The value of a key; null if it is not stored or has expired. */
+  def get(probe: KeyProbe, codec: ValueCodec): UnsafeRow =
+    if (isVisible(probe)) codec.read(block.valueAddress(row), block.valueLength(row)) else null
+
+  /**
+   * The values of a key: those of its newest row, after those of the older rows that it was appended to. They live as long
+   * as the newest: compaction makes one row of them.
+   *
+   * @param later values that come after all of these, as addresses and lengths
+   */
+  def gather(locator: Long, base: AnyRef, offset: Long, length: Int, later: List[(Long, Int)]): List[(Long, Int)] = {
+    var pieces = later
+    var at = locate(0, locator, base, offset, length)
+    if (at >= 0 && later.isEmpty && block.isExpired(row, horizon)) return pieces
+    while (at >= 0) {
+      if (!block.isTombstone(row)) pieces ::= ((block.valueAddress(row), block.valueLength(row)))
+      at = if (block.isAppended(row)) locate(at + 1, locator, base, offset, length) else -1
+    }
+    pieces
+  }
+
+  /** Find the newest row of a key in parts from number `from` on; the number of its part, or -1. */
+  private def locate(from: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    var i = from
+    while (i < newestFirst.length) {
+      val part = newestFirst(i)
+      val at = part.blockOf(locator, base, offset, length)
+      if (at < part.blocks.length) {
+        val candidate = part.blocks(at)
+        val found = candidate.find(locator, base, offset, length)
+        if (found >= 0) {
+          block = candidate
+          row = found
+          return i
+        }
+      }
+      i += 1
+    }
+    -1
+  }
+}

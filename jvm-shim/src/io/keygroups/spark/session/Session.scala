@@ -1,0 +1,203 @@
+package io.keygroups.spark.session
+
+import java.util.UUID
+import java.util.concurrent.{CompletableFuture, ExecutionException}
+
+import io.keygroups.spark.Failures
+import io.keygroups.spark.bridge.{Catalog, ChunkMessage, FamilyMessage}
+import io.keygroups.spark.memory.Reaper
+import io.keygroups.spark.segment.MappedSegment
+
+/**
+ * One open version of a store in one task: the base version's segments, and over them the writes of the task.
+ *
+ * @param expiry which rows have expired
+ */
+final class Session(host: SessionHost, private var base: LoadedVersion, val readOnly: Boolean, val expiry: Expiry) {
+  val id: String = UUID.randomUUID().toString
+  /** Owns what the session writes to disk. */
+  val files = new SessionFiles(() => host.chunkFolder)
+  private var opened = Map.empty[String, FamilySession]
+  private var present = base.catalog.families.map(f => f.name -> f).toMap
+  private var next = base.catalog.next_family
+  /** Removed families, which may be scanned until the commit. */
+  private var dropped = List.empty[FamilySession]
+  /** The sort under way: of the overlays that the families have as `sorting`. */
+  @volatile private var sorted: CompletableFuture[MappedSegment] = _
+  private var own = Array.empty[MappedSegment]
+  private var commitCount = 0
+  /** Bytes in the active overlays and changelogs of all families. */
+  private var activeBytes = 0L
+  @volatile private var closed = false
+
+  /** How often the session has committed: scans of before read memory that may be free. */
+  def commits: Int = commitCount
+  def version: LoadedVersion = base
+  def overlayBytes: Long = opened.valuesIterator.map(_.bytes).sum
+
+  /** The families and keys of the base version, changed by what this session did. */
+  def catalog: Catalog = Catalog(present.values.toSeq.sortBy(_.id).map { family =>
+    family.copy(keys = family.keys + opened.get(family.name).fold(0L)(_.netNewKeys))
+  }, next)
+
+  /** Rows written to each family by its number. */
+  def rowsWritten: Map[Int, Int] = opened.valuesIterator.map(f => f.family.id -> f.rowsWritten).toMap
+
+  def find(name: String): Option[FamilySession] = opened.get(name)
+
+  /** Whether the version has a family of that name. */
+  def has(name: String): Boolean = present.contains(name)
+
+  /**
+   * See a family; one that the version does not have is created.
+   *
+   * @param numbered the family with the number it is given
+   */
+  def open(name: String, numbered: Int => Family): FamilySession = {
+    val known = present.get(name)
+    val family = numbered(known.fold(next)(_.id))
+    // Nothing is read of a family without rows: Spark's state reader opens the default one with another family's schemas.
+    known.filter(hasRows).foreach(StoredForm.requireReadable(_, family))
+    if (known.isEmpty && !readOnly) next += 1
+    if (known.isDefined || !readOnly) present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
+    val changelog = if (host.feedsWrites && !readOnly) new Changelog(family.id) else null
+    val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id), changelog)
+    session.see(own ++ base.segments)
+    opened = opened.updated(name, session)
+    session
+  }
+
+  private def hasRows(known: FamilyMessage): Boolean = (own ++ base.segments).exists(_.part(known.id).isDefined)
+
+  /** Remove a family with all its rows. */
+  def drop(name: String): Unit = {
+    dropped ++= opened.get(name).toList
+    opened -= name
+    present -= name
+  }
+
+  /** Remove a share of the expired rows; returns how many. Each row is looked at once in some 64 batches. */
+  def expire(): Long = opened.valuesIterator.map { session =>
+    val id = session.family.id
+    val (next, removed) = session.expire(host.expiryCursor(id), Session.share(present(session.family.name).keys))
+    host.setExpiryCursor(id, next)
+    removed
+  }.sum
+
+  /** Called after each write, with the bytes by which an overlay has grown. */
+  private[session] def afterWrite(bytes: Long): Unit = {
+    activeBytes += bytes
+    if (activeBytes > host.overlayBytes) spill()
+  }
+
+  /** The last chunks of this session, once all earlier ones are sorted. */
+  def seal(): Seq[ChunkMessage] = {
+    requireOpen()
+    finishSorting()
+    opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
+  }
+
+  /** The segments that the store process has sorted for this session, newest first. */
+  def sortedSegments: Seq[String] = own.toSeq.map(_.view.id)
+
+  /** All writes of this session in the order of the calls, where the change feed shows them. */
+  def sealChangelogs(): Seq[ChunkMessage] = opened.valuesIterator.flatMap(_.sealChangelog(files)).toSeq
+
+  /** See the committed version from now on: it holds what the overlays held. */
+  def moveTo(committed: LoadedVersion): Unit = {
+    commitCount += 1
+    releaseOwn()
+    opened.valuesIterator.foreach(_.forgetWrites())
+    releaseDropped()
+    base.release()
+    base = committed
+    present = base.catalog.families.map(f => f.name -> f).toMap
+    seeSegments()
+  }
+
+  def isOpen: Boolean = !closed
+
+  /**
+   * Release everything that the session holds: files as soon as no sort reads them, memory a while later, since another thread
+   * of the task may be in the middle of a call.
+   */
+  def close(): Unit = synchronized {
+    if (!closed) {
+      closed = true
+      base.release()
+      afterSorting {
+        files.deleteAll()
+        if (holdsMemory) Reaper.later(releaseMemory())
+      }
+    }
+  }
+
+  /** Run an action when no sort is under way: now, or in the thread that sorts. */
+  def afterSorting(action: => Unit): Unit = {
+    val running = sorted
+    if (running == null) action
+    else {
+      running.whenComplete((_, _) => action)
+      ()
+    }
+  }
+
+  def requireOpen(): Unit =
+    if (closed) throw new IllegalStateException(s"session $id of version ${base.key.version} is closed")
+
+  private def holdsMemory: Boolean =
+    sorted != null || own.nonEmpty || dropped.nonEmpty || opened.valuesIterator.exists(_.holdsMemory)
+
+  /** Move the overlays to disk. If that fails, they stay as they are: the next write tries again. */
+  private def spill(): Unit = synchronized {
+    requireOpen() // no sort begins after `close`, which waits for the end of the last one
+    finishSorting()
+    opened.valuesIterator.foreach(_.spillChangelog(files))
+    val chunks = opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
+    sorted = host.applyChunks(this, chunks)
+    opened.valuesIterator.foreach(_.startSorting())
+    activeBytes = 0
+  }
+
+  private def finishSorting(): Unit = if (sorted != null) {
+    own = Session.await(sorted) +: own
+    sorted = null
+    seeSegments()
+    opened.valuesIterator.foreach(_.dropSorting())
+  }
+
+  private def seeSegments(): Unit = {
+    val segments = own ++ base.segments
+    opened.valuesIterator.foreach(_.see(segments))
+  }
+
+  private def releaseMemory(): Unit = {
+    if (sorted != null && !sorted.isCompletedExceptionally) own = sorted.join() +: own
+    releaseOwn()
+    opened.valuesIterator.foreach(_.release())
+    releaseDropped()
+  }
+
+  private def releaseDropped(): Unit = {
+    dropped.foreach(_.release())
+    dropped = Nil
+  }
+
+  private def releaseOwn(): Unit = {
+    sorted = null
+    own.foreach(_.release())
+    own = Array.empty
+  }
+}
+
+object Session {
+  /** Rows to look at for expired ones in one batch: 1 in 64 rows, and small states at once (a row takes 0.1 to 0.3 us). */
+  private def share(keys: Long): Int = math.max(16384L, keys / 64).toInt
+
+  private def await(sorted: CompletableFuture[MappedSegment]): MappedSegment =
+    try sorted.get()
+    catch {
+      case error: ExecutionException => throw error.getCause
+      case error: InterruptedException => throw Failures.interrupted(error)
+    }
+}

@@ -1,0 +1,73 @@
+package io.keygroups.spark.versions
+
+import java.io.File
+
+import io.keygroups.spark.{Failures, KeyGroupsException, Metrics}
+import io.keygroups.spark.bridge._
+import io.keygroups.spark.files.CheckpointFiles
+import io.keygroups.spark.session.{LoadedVersion, Session}
+
+/** Makes the writes of sessions versions, or drops them. */
+private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, compactor: Compactor) {
+  @volatile private var lastRows = Map.empty[Int, Int]
+
+  /** Rows that the last commit wrote to a family. */
+  def expectedRows(family: Int): Int = lastRows.getOrElse(family, 0)
+
+  /** Make a session's writes the next version, and durable. */
+  def commit(session: Session, timings: CommitTimings): LoadedVersion = {
+    val remote = store.open()
+    compactor.awaitIfBehind(session.version.segments.length)
+    val rows = session.rowsWritten
+    val committed =
+      try send(session, remote)
+      finally session.files.deleteAll() // the store process has read them, or there is none that could
+    timings.apply = committed.writeMillis
+    timings.uploadBytes = committed.uploads.map(upload => new File(upload.head).length()).sum
+    Metrics.timed(timings.upload = _)(upload(remote, committed))
+    lastRows = rows
+    val version = store.adopt(remote, committed.version)
+    if (committed.compact) compactor.start(remote, thorough = false)
+    version
+  }
+
+  /** Drop what the store process has of a session. */
+  def abort(session: Session): Unit = store.opened.foreach { remote =>
+    store.ignoring("abort")(remote.call[Boolean]("abort", SessionRequest(remote.number, session.id)))
+  }
+
+  private def send(session: Session, remote: RemoteStore): Committed = {
+    val changelog = session.sealChangelogs()
+    val chunks = session.seal()
+    val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments, chunks,
+      session.catalog, session.expiry.now, session.version.startsEmpty, changelog)
+    remote.call[Committed]("commit", request).get
+  }
+
+  private def upload(remote: RemoteStore, committed: Committed): Unit =
+    try committed.uploads.foreach(upload => files.upload(upload.head, upload(1)))
+    catch {
+      case error: Throwable =>
+        committed.uploads.foreach(upload => new File(upload.head).delete())
+        store.ignoring("forget")(remote.call[Boolean]("forget", ForgetRequest(remote.number, committed.version.key)))
+        throw failedUpload(s"${files.folder}/${committed.uploads.last(1)}", error)
+    }
+
+  private def failedUpload(path: String, error: Throwable): Throwable = error match {
+    case known: KeyGroupsException => known
+    case _ if Failures.isInterrupt(error) => Failures.interrupted(error)
+    case _ => Failures.capacity(s"the version file could not be written (path $path, found $error): the previous version " +
+      "stays good; make the checkpoint's file system writable and restart the query", error)
+  }
+}
+
+/** Times of one commit in ms, and what it did. */
+final class CommitTimings {
+  var load = 0L
+  var apply = 0L
+  var upload = 0L
+  var total = 0L
+  var uploadBytes = 0L
+  /** Rows that were removed because they had expired. */
+  var expired = 0L
+}

@@ -1,0 +1,35 @@
+"""What users write: functions over a keyed stream, and what these are given.
+
+Source: ``pyflink.datastream.functions`` of PyFlink 2.3.
+"""
+
+from keygroups.functions.base import (
+    FilterFunction,
+    FlatMapFunction,
+    Function,
+    KeyedProcessFunction,
+    MapFunction,
+)
+from keygroups.functions.context import Context, KeyedStateStore, MetricGroup, OnTimerContext, RuntimeContext
+from keygroups.functions.output_tag import OutputTag
+from keygroups.functions.timers import TimeDomain, TimerService
+from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction
+
+__all__ = [
+    "AggregateFunction",
+    "Context",
+    "FilterFunction",
+    "FlatMapFunction",
+    "FoldFunction",
+    "Function",
+    "KeyedProcessFunction",
+    "KeyedStateStore",
+    "MapFunction",
+    "MetricGroup",
+    "OnTimerContext",
+    "OutputTag",
+    "ReduceFunction",
+    "RuntimeContext",
+    "TimeDomain",
+    "TimerService",
+]

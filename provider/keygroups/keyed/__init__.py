@@ -1,0 +1,1 @@
+"""Runs a keyed function over rows and timers: its states, over tables that something else keeps."""

@@ -1,0 +1,98 @@
+"""Runs a function over rows and timers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeAlias
+
+from keygroups.functions.base import KeyedProcessFunction
+from keygroups.functions.context import OnTimerContext, RuntimeContext
+from keygroups.functions.output_tag import OutputTag
+from keygroups.functions.timers import TimeDomain
+from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
+from keygroups.keyed.timer_queue import KeyTimers
+
+Output: TypeAlias = tuple[OutputTag | None, Any]
+"""A row, and the side output that it goes to; None is the main one."""
+
+
+class KeyedOperator:
+    """A function with its states and timers.
+
+    Args:
+        function: What the user wrote.
+        scope: The current key and times, which its states share.
+        timers: Its timers.
+    """
+
+    def __init__(self, function: KeyedProcessFunction, scope: Scope, timers: KeyTimers) -> None:
+        """See the class."""
+        self._function, self._scope, self._timers = function, scope, timers
+        self._context = _RowContext(scope, timers)
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Open the function."""
+        self._function.open(runtime_context)
+
+    def close(self) -> None:
+        """Close the function."""
+        self._scope.key = NO_KEY
+        self._function.close()
+
+    def process(self, rows: Iterable[tuple[Any, Any, int]]) -> Iterator[Output]:
+        """Take rows, each with its key and its time."""
+        scope, context, process = self._scope, self._context, self._function.process_element
+        for key, row, timestamp in rows:
+            scope.key = key
+            context.set(timestamp, None)
+            given = process(row, context)
+            if given is not None:
+                for one in given:
+                    yield one if _is_tagged(one) else (None, one)
+
+    def advance_watermark(self, watermark: int) -> Iterator[Output]:
+        """Let event time pass; a watermark never goes back."""
+        self._scope.watermark = max(watermark, self._scope.watermark)
+        return self._fire(TimeDomain.EVENT_TIME, self._scope.watermark)
+
+    def advance_processing_time(self, now: int) -> Iterator[Output]:
+        """Let processing time pass."""
+        self._scope.now = now
+        return self._fire(TimeDomain.PROCESSING_TIME, now)
+
+    def _fire(self, domain: TimeDomain, now: int) -> Iterator[Output]:
+        for timestamp, key in self._timers.queues[domain].due(now):
+            self._scope.key = key
+            self._context.set(timestamp, domain)
+            for one in self._function.on_timer(timestamp, self._context) or ():
+                yield one if _is_tagged(one) else (None, one)
+
+
+def _is_tagged(given: Any) -> bool:
+    """Whether what a function gave is a row of a side output."""
+    return given.__class__ is tuple and len(given) == 2 and isinstance(given[0], OutputTag)
+
+
+class _RowContext(OnTimerContext):
+    """One object for all rows and timers of an operator."""
+
+    def __init__(self, scope: Scope, timers: KeyTimers) -> None:
+        self._scope, self._timers = scope, timers
+        self._timestamp = NO_TIME
+        self._domain: TimeDomain | None = None
+
+    def set(self, timestamp: int, domain: TimeDomain | None) -> None:
+        self._timestamp, self._domain = timestamp, domain
+
+    def get_current_key(self) -> Any:
+        return self._scope.shown_key()
+
+    def timer_service(self) -> KeyTimers:
+        return self._timers
+
+    def timestamp(self) -> int:
+        return self._timestamp
+
+    def time_domain(self) -> TimeDomain:
+        assert self._domain is not None, "a row has no time domain"
+        return self._domain

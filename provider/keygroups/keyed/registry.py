@@ -1,0 +1,117 @@
+"""The states of an operator by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from keygroups.functions.context import KeyedStateStore
+from keygroups.keyed.listed import Listed
+from keygroups.keyed.mapped import Mapped, SortedMapped
+from keygroups.keyed.scope import Scope
+from keygroups.keyed.single import SingleAggregated, SingleFolded, SingleReduced, SingleValue
+from keygroups.keyed.tables import Tables
+from keygroups.state.descriptors import (
+    AggregatingStateDescriptor,
+    FoldingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    SortedMapStateDescriptor,
+    StateDescriptor,
+    ValueStateDescriptor,
+)
+from keygroups.state.errors import StateError
+from keygroups.state.kinds import State
+
+S = TypeVar("S", bound=State)
+D = TypeVar("D", bound=StateDescriptor)
+TABLE = TypeVar("TABLE")
+
+
+class Registry(KeyedStateStore):
+    """Makes a state when it is first asked for, in ``open``, and gives it again afterwards.
+
+    Args:
+        operator: Name of the operator, for messages.
+        tables: Where states lie.
+        scope: The current key and time.
+    """
+
+    def __init__(self, operator: str, tables: Tables, scope: Scope) -> None:
+        """Begin without states."""
+        self._operator, self._tables, self._scope = operator, tables, scope
+        self._known: dict[str, tuple[StateDescriptor, State]] = {}
+        self._sealed = False
+
+    def descriptors(self) -> list[StateDescriptor]:
+        """Give the descriptors of all states, in the order in which they were asked for."""
+        return [descriptor for descriptor, _ in self._known.values()]
+
+    def seal(self) -> None:
+        """Refuse states that were not asked for by now: the checkpoint has none for them."""
+        self._sealed = True
+
+    def get_state(self, descriptor: ValueStateDescriptor) -> SingleValue:
+        """Give a value state."""
+        return self._given(descriptor, ValueStateDescriptor, self._tables.values, SingleValue)
+
+    def get_list_state(self, descriptor: ListStateDescriptor) -> Listed:
+        """Give a list state."""
+        return self._given(descriptor, ListStateDescriptor, self._tables.lists, Listed)
+
+    def get_map_state(self, descriptor: MapStateDescriptor) -> Mapped:
+        """Give a map state."""
+        return self._given(descriptor, MapStateDescriptor, self._tables.maps, Mapped)
+
+    def get_sorted_map_state(self, descriptor: SortedMapStateDescriptor) -> SortedMapped:
+        """Give a sorted map state."""
+        return self._given(descriptor, SortedMapStateDescriptor, self._tables.maps, SortedMapped)
+
+    def get_reducing_state(self, descriptor: ReducingStateDescriptor[Any]) -> SingleReduced:
+        """Give a reducing state."""
+        return self._given(descriptor, ReducingStateDescriptor, self._tables.values, SingleReduced)
+
+    def get_aggregating_state(self, descriptor: AggregatingStateDescriptor[Any, Any, Any]) -> SingleAggregated:
+        """Give an aggregating state."""
+        return self._given(descriptor, AggregatingStateDescriptor, self._tables.values, SingleAggregated)
+
+    def get_folding_state(self, descriptor: FoldingStateDescriptor[Any, Any]) -> SingleFolded:
+        """Give a folding state."""
+        return self._given(descriptor, FoldingStateDescriptor, self._tables.values, SingleFolded)
+
+    def _given(
+        self,
+        descriptor: D,
+        wanted: type[D],
+        table: Callable[[D], TABLE],
+        make: Callable[[D, TABLE, Scope], S],
+    ) -> S:
+        if getattr(descriptor, "kind", None) != wanted.kind:
+            raise StateError(
+                f"operator {self._operator!r} asks for a state with a wrong descriptor",
+                expected=f"a {wanted.__name__}",
+                found=repr(descriptor),
+            )
+        known = self._known.get(descriptor.name)
+        if known:
+            self._require_same(known[0], descriptor)
+            return cast(S, known[1])
+        if self._sealed:
+            raise StateError(
+                f"operator {self._operator!r} asks for {descriptor} after open",
+                expected=", ".join(map(repr, self._known)) or "no state",
+                fix="ask for each state in open: the operator must know its states before the first row",
+            )
+        state = make(descriptor, table(descriptor), self._scope)
+        self._known[descriptor.name] = descriptor, state
+        return state
+
+    def _require_same(self, known: StateDescriptor, descriptor: StateDescriptor) -> None:
+        if repr(known) != repr(descriptor) or known.ttl != descriptor.ttl:
+            raise StateError(
+                f"operator {self._operator!r} has two states of one name",
+                expected=f"{known}, time to live {known.ttl}",
+                found=f"{descriptor}, time to live {descriptor.ttl}",
+                fix="give each state a name of its own",
+            )

@@ -1,0 +1,116 @@
+"""Timers of all keys, in the order in which they fire.
+
+Source: ``InternalTimerServiceImpl`` of Flink.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from keygroups.functions.timers import TimeDomain, TimerService
+from keygroups.keyed.forms import frozen
+from keygroups.keyed.scope import Scope
+from keygroups.state.errors import StateError
+
+
+class Timers(Protocol):
+    """Timers of one clock. Two of one key and time are one."""
+
+    def add(self, timestamp: int, key: Any) -> None:
+        """Set a timer."""
+
+    def remove(self, timestamp: int, key: Any) -> None:
+        """Delete a timer; nothing happens if there is none."""
+
+    def due(self, now: int) -> Iterator[tuple[int, Any]]:
+        """Take out each timer whose time has come, earliest first; also those that are set meanwhile."""
+
+
+class TimerQueue:
+    """``Timers`` in memory, of one clock. Two of one key and time are one."""
+
+    def __init__(self) -> None:
+        """Begin without timers."""
+        self._heap: list[tuple[int, int]] = []
+        self._keys: dict[int, Any] = {}
+        self._numbers: dict[tuple[int, Any], int] = {}
+        self._next = 0
+
+    def add(self, timestamp: int, key: Any) -> None:
+        """Set a timer."""
+        name = timestamp, frozen(key)
+        if name not in self._numbers:
+            self._numbers[name], self._keys[self._next] = self._next, key
+            heapq.heappush(self._heap, (timestamp, self._next))
+            self._next += 1
+
+    def remove(self, timestamp: int, key: Any) -> None:
+        """Delete a timer; nothing happens if there is none."""
+        number = self._numbers.pop((timestamp, frozen(key)), None)
+        if number is not None:
+            del self._keys[number]
+
+    def due(self, now: int) -> Iterator[tuple[int, Any]]:
+        """Take out each timer whose time has come, earliest first; also those that are set meanwhile."""
+        while self._heap and self._heap[0][0] <= now:
+            timestamp, number = heapq.heappop(self._heap)
+            if number in self._keys:
+                key = self._keys.pop(number)
+                del self._numbers[timestamp, frozen(key)]
+                yield timestamp, key
+
+    def all(self) -> list[tuple[int, Any]]:
+        """Give all timers, in the order of their times."""
+        return [(timestamp, self._keys[number]) for timestamp, number in sorted(self._heap) if number in self._keys]
+
+
+class KeyTimers(TimerService):
+    """The timers of the current key.
+
+    Args:
+        scope: The current key and times.
+        event_time: Timers that follow the watermark.
+        processing_time: Timers that follow the processing time.
+    """
+
+    def __init__(self, scope: Scope, event_time: Timers, processing_time: Timers) -> None:
+        """See the class."""
+        self._scope = scope
+        self.queues: dict[TimeDomain, Timers] = {
+            TimeDomain.EVENT_TIME: event_time,
+            TimeDomain.PROCESSING_TIME: processing_time,
+        }
+
+    def current_processing_time(self) -> int:
+        """Give the processing time."""
+        return self._scope.now
+
+    def current_watermark(self) -> int:
+        """Give the watermark."""
+        return self._scope.watermark
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        """Set a timer."""
+        self._queue(TimeDomain.PROCESSING_TIME, timestamp).add(timestamp, self._key())
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        """Set a timer that fires when the watermark has reached its time."""
+        self._queue(TimeDomain.EVENT_TIME, timestamp).add(timestamp, self._key())
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        """Delete a timer; nothing happens if there is none."""
+        self._queue(TimeDomain.PROCESSING_TIME, timestamp).remove(timestamp, self._key())
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        """Delete a timer; nothing happens if there is none."""
+        self._queue(TimeDomain.EVENT_TIME, timestamp).remove(timestamp, self._key())
+
+    def _key(self) -> Any:
+        return self._scope.key_for("timers")
+
+    def _queue(self, domain: TimeDomain, timestamp: int) -> Timers:
+        if type(timestamp) is not int or not -(1 << 63) <= timestamp < 1 << 63:
+            raise StateError("a timer has a wrong time", expected="milliseconds since 1970", found=repr(timestamp))
+        return self.queues[domain]

@@ -1,0 +1,83 @@
+"""Chunk files, as the store process reads them: see ``keygroups.segment.chunk``."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from keygroups.errors import CapacityError, InternalError
+from keygroups.partition.keys import Key
+from keygroups.partition.view import WrittenChunk
+from keygroups.segment.chunk import APPENDED, HEADER, TOMBSTONE
+
+
+@dataclass
+class ChunkRows:
+    """Rows on their way into a chunk; no two have the same key.
+
+    Attributes:
+        new_keys: Keys that are new, less those that are gone.
+        nbytes: Of keys and values.
+    """
+
+    locators: list[int] = field(default_factory=list)
+    hashes: list[int] = field(default_factory=list)
+    keys: list[bytes] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    flags: list[int] = field(default_factory=list)
+    new_keys: int = 0
+    nbytes: int = 0
+
+    def put(self, key: Key, locator: int, stored: bytes, value: bytes, *, exists: bool, appended: bool = False) -> None:
+        """Set the value of a key, or append to it."""
+        self._add(locator, key.partition_hash, stored, value, APPENDED if appended and exists else 0)
+        self.new_keys += not exists
+
+    def remove(self, key: Key, locator: int, stored: bytes) -> None:
+        """Remove a key that exists."""
+        self._add(locator, key.partition_hash, stored, b"", TOMBSTONE)
+        self.new_keys -= 1
+
+    def rewrite(self, locator: int, partition_hash: int, stored: bytes, value: bytes) -> None:
+        """Set another value of a key that exists."""
+        self._add(locator, partition_hash, stored, value, 0)
+
+    def _add(self, locator: int, partition_hash: int, stored: bytes, value: bytes, flags: int) -> None:
+        self.locators.append(locator)
+        self.hashes.append(partition_hash)
+        self.keys.append(stored)
+        self.values.append(value)
+        self.flags.append(flags)
+        self.nbytes += len(stored) + len(value)
+
+    def write(self, path: Path) -> WrittenChunk:
+        """Write the rows to a new file.
+
+        Raises:
+            CapacityError: The local disk is full.
+            InternalError: Two rows have the same key.
+        """
+        if len(set(self.keys)) < len(self.keys):
+            raise InternalError(
+                "a key was written twice", path=str(path), expected=len(set(self.keys)), found=len(self.keys)
+            )
+        header = np.zeros(len(self.keys), HEADER)
+        header["locator"] = np.array(self.locators, np.uint64)
+        header["partition_hash"] = self.hashes
+        header["key_bytes"] = np.fromiter(map(len, self.keys), np.int32, len(self.keys))
+        header["value_bytes"] = np.fromiter(map(len, self.values), np.int32, len(self.values))
+        header["flags"] = self.flags
+        keys, values = b"".join(self.keys), b"".join(self.values)
+        try:
+            with path.open("xb") as file:
+                file.writelines((header.tobytes(), keys, values))
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise CapacityError(
+                    "the local disk is full", path=str(path.parent), fix="free space there, or set keyGroups.localDir"
+                ) from error
+            raise
+        return WrittenChunk(str(path), len(self.keys), len(keys), len(values))

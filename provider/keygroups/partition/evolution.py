@@ -1,0 +1,140 @@
+"""States that were stored in another form: a type that has changed, a time to live that was switched on or off.
+
+All rows are rewritten in the batch that meets them, so that a version has one form. Source: Flink's
+``TtlAwareSerializerSnapshot``, and the rules by which Spark evolves Avro schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TypeAlias
+
+from pyspark.sql import types as spark
+
+from keygroups.keyed.tables import Entry
+from keygroups.partition.chunks import ChunkRows
+from keygroups.partition.forms import VALUE, WRITTEN, EntryForm, is_wrapper
+from keygroups.partition.items import join_items, stored_items
+from keygroups.partition.sealed import Sealed, values_of
+from keygroups.rows.decode import Bytes, row_decoder
+from keygroups.segment.arrays import arrow
+from keygroups.state.descriptors import StateDescriptor
+from keygroups.state.errors import StateError
+
+ROWS_AT_ONCE: Final = 4096
+CHUNK_BYTES: Final = 64 << 20
+"""Of keys and values that are rewritten at once."""
+Convert: TypeAlias = Callable[[Any], Any]
+
+_WIDER: Final[dict[type[spark.DataType], tuple[type[spark.DataType], ...]]] = {
+    spark.ByteType: (spark.ShortType, spark.IntegerType, spark.LongType),
+    spark.ShortType: (spark.IntegerType, spark.LongType),
+    spark.IntegerType: (spark.LongType,),
+    spark.FloatType: (spark.DoubleType,),
+}
+
+
+Read: TypeAlias = Callable[[Bytes], list[Entry]]
+
+
+def reader_of(stored: spark.StructType, descriptor: StateDescriptor, now: int) -> Read:
+    """Give what reads entries that were stored in another form.
+
+    Args:
+        stored: Schema of the stored values.
+        descriptor: What the state is.
+        now: When the life of values begins that had none.
+
+    Raises:
+        StateError: Values of the stored type cannot become values of the state's; it has both types.
+    """
+    is_wrapped = is_wrapper(stored)
+    is_timed = is_wrapped and stored.names == [VALUE, WRITTEN]
+    kind = stored.fields[0].dataType if is_wrapped else stored
+    convert = _conversion(kind, descriptor.type)
+    if convert is None:
+        raise StateError(
+            f"{descriptor} cannot read what is stored under its name",
+            expected=f"a type that {kind.simpleString()} can become: fields may be added, removed and widened",
+            found=descriptor.type.simpleString(),
+            fix="give the state another name, or keep its type",
+        )
+    decode, begun = row_decoder(stored), now if descriptor.ttl else 0
+
+    def read(rows: Bytes) -> list[Entry]:
+        columns = decode(rows)
+        values = columns[0] if is_wrapped else list(zip(*columns, strict=True))
+        times = columns[1] if is_timed and descriptor.ttl else [begun] * len(values)
+        return [(None if value is None else convert(value), time) for value, time in zip(values, times, strict=True)]
+
+    return read
+
+
+def rewritten(sealed: Sealed, read: Read, form: EntryForm, *, lists: bool) -> Iterator[ChunkRows]:
+    """Give all rows of a family in the form that its state has now, some at a time.
+
+    Args:
+        sealed: The rows.
+        read: Reads entries as they are stored.
+        form: How the state stores them now.
+        lists: Whether a row has several entries.
+    """
+    rows = ChunkRows()
+    for block, live in sealed.newest():
+        for start in range(0, len(live), ROWS_AT_ONCE):
+            at = live[start : start + ROWS_AT_ONCE]
+            keys = block.key.take(arrow(at)).to_pylist()
+            locators, hashes = block.locator[at].tolist(), block.partition_hash[at].tolist()
+            if lists:
+                found = (stored_items(sealed, one, key, read) for one, key in zip(locators, keys, strict=True))
+                values = [join_items(form.encode(items)) for items in found]
+            else:
+                values = form.encode(read(values_of(block, at)))
+            for locator, code, key, value in zip(locators, hashes, keys, values, strict=True):
+                rows.rewrite(locator, code, key, value)
+            if rows.nbytes > CHUNK_BYTES:
+                yield rows
+                rows = ChunkRows()
+    yield rows
+
+
+def _conversion(old: spark.DataType, new: spark.DataType) -> Convert | None:
+    """What turns a value of one type into one of another; None if nothing does."""
+    if isinstance(old, spark.StructType) and isinstance(new, spark.StructType):
+        return _struct(old, new)
+    if isinstance(old, spark.ArrayType) and isinstance(new, spark.ArrayType):
+        element = _conversion(old.elementType, new.elementType)
+        return element and (lambda values: [None if value is None else element(value) for value in values])
+    if isinstance(old, spark.MapType) and isinstance(new, spark.MapType):
+        return _map(old, new)
+    if old == new or type(new) in _WIDER.get(type(old), ()):
+        return float if isinstance(new, spark.DoubleType) else lambda value: value
+    return None
+
+
+def _struct(old: spark.StructType, new: spark.StructType) -> Convert | None:
+    places = {name: i for i, name in enumerate(old.names)}
+    parts: list[tuple[int, Convert] | None] = []
+    for field in new.fields:
+        if field.name not in places:
+            if not field.nullable:
+                return None
+            parts.append(None)
+            continue
+        convert = _conversion(old.fields[places[field.name]].dataType, field.dataType)
+        if convert is None:
+            return None
+        parts.append((places[field.name], convert))
+    make = spark.Row(*new.names)
+
+    def converted(row: Any) -> Any:
+        return make(*(None if p is None or row[p[0]] is None else p[1](row[p[0]]) for p in parts))
+
+    return converted
+
+
+def _map(old: spark.MapType, new: spark.MapType) -> Convert | None:
+    key, value = _conversion(old.keyType, new.keyType), _conversion(old.valueType, new.valueType)
+    if key is None or value is None:
+        return None
+    return lambda entries: {key(k): None if v is None else value(v) for k, v in entries.items()}

@@ -1,0 +1,101 @@
+"""How values and second keys of a state lie in UnsafeRows, and the schemas that Spark's state reader shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import types as spark
+
+from keygroups.keyed.tables import Entry
+from keygroups.rows.decode import Bytes, row_decoder
+from keygroups.rows.encode import row_encoder
+from keygroups.state.descriptors import StateDescriptor
+
+VALUE = "value"
+WRITTEN = "written_ms"
+"""When the life of a value began."""
+WRAPPED = "keygroups.wrapped"
+"""Metadata of columns that no user has named."""
+
+
+@dataclass(frozen=True)
+class EntryForm:
+    """How entries are stored.
+
+    Attributes:
+        schema: Of the rows.
+        encode: Gives the UnsafeRow of each entry.
+        decode: Gives the entries that lie at places.
+    """
+
+    schema: spark.StructType
+    encode: Callable[[Sequence[Entry]], list[bytes]]
+    decode: Callable[[Bytes], list[Entry]]
+
+
+def entry_form(descriptor: StateDescriptor, *, nullable: bool = False) -> EntryForm:
+    """Give the form of a state's values.
+
+    A struct is a row of its own, anything else the column ``value`` of one; so is a struct that may be None. A time to
+    live adds a column.
+
+    Raises:
+        SettingError: The type cannot be stored.
+    """
+    kind = descriptor.type
+    if descriptor.ttl:
+        return _timed(spark.StructType([_column(VALUE, kind), _column(WRITTEN, spark.LongType())]))
+    if isinstance(kind, spark.StructType) and not nullable:
+        return _struct(kind)
+    return _single(spark.StructType([_column(VALUE, kind)]))
+
+
+def name_schema(kind: spark.DataType) -> spark.StructType:
+    """Give the schema of the second key of a map."""
+    return spark.StructType([spark.StructField("key", kind)])
+
+
+def is_wrapper(schema: spark.StructType) -> bool:
+    """Tell whether rows have a value in a column of ours, rather than a user's columns of the same names."""
+    return any(WRAPPED in field.metadata for field in schema.fields)
+
+
+def _column(name: str, kind: spark.DataType) -> spark.StructField:
+    return spark.StructField(name, kind, metadata={WRAPPED: True})
+
+
+def _timed(schema: spark.StructType) -> EntryForm:
+    decode = row_decoder(schema)
+    return EntryForm(schema, row_encoder(schema), lambda rows: list(zip(*decode(rows), strict=True)))
+
+
+def _single(schema: spark.StructType) -> EntryForm:
+    encode, decode = row_encoder(schema), row_decoder(schema)
+    return EntryForm(
+        schema,
+        lambda entries: encode([entry[:1] for entry in entries]),
+        lambda rows: [(value, 0) for value in decode(rows)[0]],
+    )
+
+
+def _struct(schema: spark.StructType) -> EntryForm:
+    encode, decode, make = row_encoder(schema), row_decoder(schema), spark.Row(*schema.names)
+
+    def decoded(rows: Bytes) -> list[Entry]:
+        return [(make(*values), 0) for values in zip(*decode(rows), strict=True)]
+
+    return EntryForm(schema, lambda entries: encode([entry[0] for entry in entries]), decoded)
+
+
+def is_mutable(kind: spark.DataType) -> bool:
+    """Tell whether a value of a type can be changed, or holds one that can."""
+    if isinstance(kind, spark.StructType):
+        return any(is_mutable(field.dataType) for field in kind.fields)
+    return isinstance(kind, spark.ArrayType | spark.MapType | spark.BinaryType)
+
+
+def copier(kind: spark.DataType, copied: Callable[[Any], Any]) -> Callable[[Any], Any] | None:
+    """Give what copies a value, None where values cannot be changed."""
+    return copied if is_mutable(kind) else None

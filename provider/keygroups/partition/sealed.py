@@ -1,0 +1,184 @@
+"""Rows of one column family in segments: those of the version, and over them what the task has moved to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keygroups.rows.decode import Bytes
+from keygroups.segment.arrays import arrow, mask, numpy
+from keygroups.segment.block import Block
+
+Rows = npt.NDArray[np.int64]
+
+
+class Place(NamedTuple):
+    """A row: of a block."""
+
+    block: Block
+    row: int
+
+
+class Found(NamedTuple):
+    """Rows of one block that were found for some of the keys.
+
+    Attributes:
+        block: The block.
+        wanted: int64[n], numbers of the keys.
+        rows: int64[n], the row of each.
+    """
+
+    block: Block
+    wanted: Rows
+    rows: Rows
+
+
+class Sealed:
+    """Blocks of one family.
+
+    Args:
+        segments: For each segment, newest first, its blocks of the family, in their order.
+    """
+
+    def __init__(self, segments: Sequence[Sequence[Block]]) -> None:
+        """See the class."""
+        self._base = self._segments = [list(blocks) for blocks in segments if blocks]
+
+    def put_over(self, segments: Sequence[Sequence[Block]]) -> None:
+        """Have the blocks of other segments, newest first, over those of the version."""
+        self._segments = [*(list(blocks) for blocks in segments if blocks), *self._base]
+
+    def replace(self, segments: Sequence[Sequence[Block]]) -> None:
+        """Have the blocks of these segments, newest first, in place of all others."""
+        self._base = self._segments = [list(blocks) for blocks in segments if blocks]
+
+    def newest(self) -> Iterator[tuple[Block, Rows]]:
+        """Give for each block its rows that are the newest of their keys, and no tombstones."""
+        for number, blocks in enumerate(self._segments):
+            newer = Sealed(self._segments[:number])
+            for block in blocks:
+                is_newest = np.ones(len(block), np.bool_)
+                for found in newer.find(block.locator, _plain(block.key)):
+                    is_newest[found.wanted] = False
+                rows = np.flatnonzero(is_newest)
+                yield block, rows[~is_tombstone(block, rows)]
+
+    def find(self, locators: npt.NDArray[np.uint64], keys: pa.Array) -> Iterator[Found]:
+        """Give the newest row of each key, tombstones too.
+
+        Args:
+            locators: uint64[n].
+            keys: binary[n], all different.
+        """
+        left = np.arange(len(locators))
+        for blocks in self._segments:
+            for block in blocks:
+                if not len(left):
+                    return
+                found = _search(block, locators, keys, left)
+                if len(found.wanted):
+                    yield found
+                    left = np.setdiff1d(left, found.wanted, assume_unique=True)
+
+    def history(self, locator: int, key: bytes) -> Iterator[Place]:
+        """Give the rows of one key, newest first."""
+        for blocks in self._segments:
+            for block in blocks:
+                row = lower_bound(block, locator, key)
+                if row < len(block) and int(block.locator[row]) == locator and key_at(block, row) == key:
+                    yield Place(block, row)
+                    break
+
+    def ranges(self, locator: int) -> Iterator[list[tuple[Block, int, int]]]:
+        """Give for each segment, newest first, where the rows of one locator lie: block, start, end."""
+        for blocks in self._segments:
+            spans = []
+            for block in blocks:
+                start = int(np.searchsorted(block.locator, np.uint64(locator)))
+                end = int(np.searchsorted(block.locator, np.uint64(locator), side="right"))
+                if end > start:
+                    spans.append((block, start, end))
+            yield spans
+
+    def below(self, locator: int) -> Iterator[list[tuple[Block, int, int]]]:
+        """Give for each segment, newest first, the rows whose locators are at most this one."""
+        for blocks in self._segments:
+            ends = [(block, int(np.searchsorted(block.locator, np.uint64(locator), side="right"))) for block in blocks]
+            yield [(block, 0, end) for block, end in ends if end]
+
+
+def _search(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array, left: Rows) -> Found:
+    wanted = locators[left]
+    rows = np.searchsorted(block.locator, wanted)
+    inside = rows < len(block)
+    inside[inside] = block.locator[rows[inside]] == wanted[inside]
+    left, rows = left[inside], rows[inside]
+    if not len(left):
+        return Found(block, left, rows)
+    same = mask(pc.equal(_plain(block.key.take(arrow(rows))), keys.take(arrow(left))))
+    if not same.all():  # several keys share a locator: 48 bits of a hash
+        for i in np.flatnonzero(~same).tolist():
+            rows[i] = lower_bound(block, int(locators[left[i]]), keys[int(left[i])].as_py())
+            row = int(rows[i])
+            same[i] = row < len(block) and key_at(block, row) == keys[int(left[i])].as_py()
+    return Found(block, left[same], rows[same])
+
+
+def _plain(keys: pa.Array) -> pa.Array:
+    return keys.cast(pa.binary()) if pa.types.is_fixed_size_binary(keys.type) else keys
+
+
+def lower_bound(block: Block, locator: int, key: bytes) -> int:
+    """Give the first row that is not below (locator, key)."""
+    low = int(np.searchsorted(block.locator, np.uint64(locator)))
+    high = int(np.searchsorted(block.locator, np.uint64(locator), side="right"))
+    while low < high:
+        middle = (low + high) // 2
+        if key_at(block, middle) < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def key_at(block: Block, row: int) -> bytes:
+    """Give the key of a row."""
+    found: bytes = block.key[row].as_py()
+    return found
+
+
+def is_tombstone(block: Block, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Tell which rows are tombstones."""
+    if not block.value.null_count:
+        return np.zeros(len(rows), np.bool_)
+    bits = np.frombuffer(block.value.buffers()[0], np.uint8)  # a take of the column would copy the values
+    at = rows + block.value.offset
+    dead: npt.NDArray[np.bool_] = (bits[at >> 3] >> (at & 7).astype(np.uint8) & 1) == 0
+    return dead
+
+
+def is_appended(block: Block, row: int) -> bool:
+    """Tell whether the values of a row come after those of an older one."""
+    return block.appended is not None and bool(block.appended[row].as_py())
+
+
+def values_of(block: Block, rows: Rows) -> Bytes:
+    """Give the values of rows, none of them a tombstone, in place."""
+    return places(block.value, rows)
+
+
+def places(column: pa.Array, rows: Rows) -> Bytes:
+    """Give bytes of a binary column, in place."""
+    if pa.types.is_fixed_size_binary(column.type):
+        width = column.type.byte_width
+        return Bytes(memoryview(column.buffers()[1]), (rows + column.offset) * width, np.full(len(rows), width))
+    _, offsets, data = column.buffers()
+    bounds = numpy(pa.Array.from_buffers(pa.int32(), len(column) + 1, [None, offsets], 0, column.offset)).astype(
+        np.int64
+    )
+    return Bytes(memoryview(data if data is not None else b""), bounds[rows], bounds[rows + 1] - bounds[rows])

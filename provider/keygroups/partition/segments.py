@@ -1,0 +1,36 @@
+"""Segment files of the store process, mapped to be read."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+from keygroups.partition.sealed import Sealed
+from keygroups.segment.block import Block
+
+
+class Segments:
+    """The segments of a version.
+
+    Args:
+        paths: Their files, newest first.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """Map the files."""
+        self._blocks = [_blocks(Path(path)) for path in paths]
+
+    def family(self, number: int | None) -> Sealed:
+        """Give the rows of a column family; None is one that the version does not have."""
+        return Sealed([[block for block in blocks if block.family == number] for blocks in self._blocks])
+
+
+def _blocks(path: Path) -> list[Block]:
+    with path.open("rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    reader = ipc.open_file(pa.py_buffer(memory))
+    return [Block.of(reader.get_batch(i)) for i in range(reader.num_record_batches)]

@@ -1,0 +1,208 @@
+"""The tables of a task, and how their writes get to the store."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from pyspark.sql import types as spark
+
+from keygroups.functions.timers import TimeDomain
+from keygroups.partition.chunks import ChunkRows
+from keygroups.partition.evolution import reader_of, rewritten
+from keygroups.partition.forms import is_wrapper
+from keygroups.partition.keys import Keys
+from keygroups.partition.lists import FileLists
+from keygroups.partition.maps import FileMaps
+from keygroups.partition.sealed import Sealed
+from keygroups.partition.segments import Segments
+from keygroups.partition.timers import FileTimers, timer_schema
+from keygroups.partition.values import FileValues
+from keygroups.partition.view import StoredFamily, View, Written, WrittenChunk, WrittenFamily
+from keygroups.segment.chunk import Chunk, read_chunk
+from keygroups.segment.file import Segment, write_segment
+from keygroups.segment.merge import merge_segments
+from keygroups.segment.rows import SortedRows
+from keygroups.state.descriptors import MapStateDescriptor, StateDescriptor
+from keygroups.state.errors import StateError
+
+TABLE = TypeVar("TABLE", FileValues, FileLists, FileMaps)
+WRITTEN = "written.json"
+MOST_SPILLED = 8
+"""Segments of a table's own writes: more are merged, since each takes a file descriptor and a look at each lookup."""
+BLOCK_BYTES = 8 << 20
+TIMER_FAMILIES = {
+    TimeDomain.EVENT_TIME: "$eventTimers_timestampToKey",
+    TimeDomain.PROCESSING_TIME: "$procTimers_timestampToKey",
+}
+"""Names that Spark's transformWithState uses: the partition of their rows is that of the key in them."""
+TIMER_VALUE = spark.StructType([spark.StructField("__dummy__", spark.NullType())])
+
+
+@dataclass
+class KeptTable:
+    """A table, and what was written of it so far.
+
+    Attributes:
+        chunks: Files for the store, oldest first.
+        new_keys: Keys that the family has more than before.
+        rewritten: The version's rows in another form.
+        spilled: Rows that are no longer in memory, newest first.
+    """
+
+    table: FileValues | FileLists | FileMaps | FileTimers
+    family: WrittenFamily
+    chunks: list[WrittenChunk] = field(default_factory=list)
+    new_keys: int = 0
+    rewritten: list[Segment] = field(default_factory=list)
+    spilled: list[Segment] = field(default_factory=list)
+
+
+class FileTables:
+    """``Tables`` over the files of a version.
+
+    Args:
+        view: The version.
+        keys: The current keys.
+        key_schema: Schema of the keys.
+
+    Attributes:
+        timers: The timers of each clock.
+        kept: All tables.
+    """
+
+    def __init__(self, view: View, keys: Keys, key_schema: spark.StructType) -> None:
+        """Map the version's files."""
+        self._view, self._keys, self._key_schema = view, keys, key_schema
+        self._segments = Segments(view.segments)
+        self.kept: list[KeptTable] = []
+        self.timers = {domain: self._timers(name) for domain, name in TIMER_FAMILIES.items()}
+
+    def values(self, descriptor: StateDescriptor) -> FileValues:
+        """Make the table of a state with one entry."""
+        table = FileValues(descriptor, self._sealed(descriptor.name), self._keys)
+        self._keep(table, descriptor.name, self._key_schema, table.form.schema)
+        return self._in_form(table, descriptor)
+
+    def lists(self, descriptor: StateDescriptor) -> FileLists:
+        """Make the table of a list state."""
+        table = FileLists(descriptor, self._sealed(descriptor.name))
+        self._keep(table, descriptor.name, self._key_schema, table.form.schema, lists=True)
+        return self._in_form(table, descriptor)
+
+    def maps(self, descriptor: MapStateDescriptor) -> FileMaps:
+        """Make the table of a map state."""
+        table = FileMaps(descriptor, self._sealed(descriptor.name))
+        schema = spark.StructType(
+            [spark.StructField("key", self._key_schema), spark.StructField("userKey", table.names.schema)]
+        )
+        self._keep(table, descriptor.name, schema, table.form.schema, prefix_columns=1)
+        return self._in_form(table, descriptor)
+
+    def spill(self) -> None:
+        """Move all writes to disk, and forget what was read."""
+        for kept in self.kept:
+            segment = self._sorted(kept, kept.table.take())
+            if segment is None:
+                continue
+            kept.spilled.insert(0, segment)
+            if len(kept.spilled) > MOST_SPILLED:
+                folder = Path(self._view.folder)
+                kept.spilled = [merge_segments(folder, kept.spilled, {0}, bottom=False, block_bytes=BLOCK_BYTES)]
+            kept.table.sealed.put_over([spilled.blocks for spilled in kept.spilled])
+        self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
+
+    def finish(self) -> None:
+        """Write what was not written yet, and tell the store of all files."""
+        for kept in self.kept:
+            self._write(kept, kept.table.take())
+        families = tuple(
+            msgspec.structs.replace(kept.family, new_keys=kept.new_keys, chunks=tuple(kept.chunks))
+            for kept in self.kept
+            if kept.chunks or not kept.family.internal
+        )
+        Path(self._view.folder, WRITTEN).write_bytes(msgspec.json.encode(Written(families)))
+        self.close()
+
+    def close(self) -> None:
+        """Give back files and memory: the function may keep its states."""
+        for kept in self.kept:
+            kept.table.sealed.replace([])
+            kept.spilled, kept.rewritten = [], []
+
+    def _timers(self, name: str) -> FileTimers:
+        table = FileTimers(self._sealed(name), self._keys, self._view.max_parallelism)
+        self._keep(table, name, timer_schema(self._key_schema), TIMER_VALUE, range_columns=1, internal=True)
+        return table
+
+    def _sealed(self, name: str) -> Sealed:
+        stored = self._view.families.get(name)
+        return self._segments.family(None if stored is None else stored.number)
+
+    def _in_form(self, table: TABLE, descriptor: StateDescriptor) -> TABLE:
+        """The table, whose stored rows are rewritten if they have another form."""
+        stored = self._view.families.get(descriptor.name)
+        if stored is None:
+            return table
+        kept = self._kept_of(table)
+        _require_same_keys(stored, kept.family, descriptor)
+        schema = spark.StructType.fromJson(json.loads(stored.value_schema))
+        if schema == table.form.schema and is_wrapper(schema) == is_wrapper(table.form.schema):
+            return table
+        read = reader_of(schema, descriptor, self._view.now)
+        chunks = rewritten(table.sealed, read, table.form, lists=isinstance(table, FileLists))
+        kept.rewritten = [segment for rows in chunks if (segment := self._sorted(kept, rows))]
+        table.sealed.replace([segment.blocks for segment in kept.rewritten])
+        return table
+
+    def _keep(
+        self,
+        table: FileValues | FileLists | FileMaps | FileTimers,
+        name: str,
+        key: spark.StructType,
+        value: spark.StructType,
+        *,
+        prefix_columns: int = 0,
+        range_columns: int = 0,
+        lists: bool = False,
+        internal: bool = False,
+    ) -> None:
+        family = WrittenFamily(
+            name, key.json(), value.json(), prefix_columns, range_columns, lists, internal, new_keys=0, chunks=()
+        )
+        self.kept.append(KeptTable(table, family))
+
+    def _sorted(self, kept: KeptTable, rows: ChunkRows) -> Segment | None:
+        """Write rows, and give them as a segment of this task."""
+        chunk = self._write(kept, rows)
+        if chunk is None:
+            return None
+        block = read_chunk(Chunk(0, chunk.path, chunk.rows, chunk.key_bytes, chunk.value_bytes))
+        in_order = SortedRows.of([block])
+        return write_segment(Path(self._view.folder), in_order.schema, in_order.blocks)
+
+    def _kept_of(self, table: object) -> KeptTable:
+        return next(kept for kept in self.kept if kept.table is table)
+
+    def _write(self, kept: KeptTable, rows: ChunkRows) -> WrittenChunk | None:
+        kept.new_keys += rows.new_keys
+        if not rows.keys:
+            return None
+        number = sum(len(one.chunks) for one in self.kept)
+        chunk = rows.write(Path(self._view.folder, f"{number}.chunk"))
+        kept.chunks.append(chunk)
+        return chunk
+
+
+def _require_same_keys(stored: StoredFamily, family: WrittenFamily, descriptor: StateDescriptor) -> None:
+    known, wanted = (spark.StructType.fromJson(json.loads(text)) for text in (stored.key_schema, family.key_schema))
+    if stored.lists != family.lists or known != wanted:
+        raise StateError(
+            f"state {descriptor.name!r} was stored as another one",
+            expected=f"{'a list' if stored.lists else 'one value'} under {known.simpleString()}",
+            found=f"{descriptor}, under {wanted.simpleString()}",
+            fix="give the new state another name, or keep kind and key types",
+        )

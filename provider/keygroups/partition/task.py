@@ -1,0 +1,93 @@
+"""A keyed function over the rows of one partition in one batch of a query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+from pyspark.sql import types as spark
+
+from keygroups.functions.base import KeyedProcessFunction
+from keygroups.functions.timers import TimeDomain
+from keygroups.keyed.operator import KeyedOperator, Output
+from keygroups.keyed.scope import NO_KEY, Scope
+from keygroups.keyed.tables import Tables
+from keygroups.keyed.timer_queue import KeyTimers
+from keygroups.partition.keys import Key, Keys
+from keygroups.partition.tables import FileTables
+from keygroups.partition.view import View
+from keygroups.rows.decode import row_decoder
+
+
+class PartitionScope(Scope):
+    """The current key, a ``Key``, and the times."""
+
+    def shown_key(self) -> Any:
+        """Give the current key as users see it."""
+        return self.key.value
+
+
+MakeContext = Callable[[Tables, Scope], Any]
+"""Makes a ``RuntimeContext`` that is a ``Registry`` too."""
+
+
+class PartitionTask:
+    """One attempt at a partition's part of a batch.
+
+    Args:
+        function: The function.
+        view: The version that it begins with, and the times.
+        key_schema: Schema of the keys.
+        context: Makes what the function is opened with.
+
+    Attributes:
+        keys: The keys that it has met.
+        tables: Where its states lie.
+    """
+
+    def __init__(
+        self, function: KeyedProcessFunction, view: View, key_schema: spark.StructType, context: MakeContext
+    ) -> None:
+        """Open the function."""
+        self._view = view
+        self._scope: Final = PartitionScope(now=view.now, watermark=view.watermark)
+        self.keys = Keys(row_decoder(key_schema), _shown(key_schema))
+        self.tables = FileTables(view, self.keys, key_schema)
+        timers = self.tables.timers
+        self._operator = KeyedOperator(
+            function,
+            self._scope,
+            KeyTimers(self._scope, timers[TimeDomain.EVENT_TIME], timers[TimeDomain.PROCESSING_TIME]),
+        )
+        runtime = context(self.tables, self._scope)
+        self._operator.open(runtime)
+        runtime.seal()
+
+    def begin(self) -> Iterator[Output]:
+        """Fire the timers whose time has come since the batch before."""
+        yield from self._operator.advance_watermark(self._view.watermark)
+        yield from self._operator.advance_processing_time(self._view.now)
+        self._scope.key = NO_KEY
+
+    def process(self, rows: Iterable[tuple[Key, Any, int]]) -> Iterator[Output]:
+        """Take rows, each with its key and its time."""
+        yield from self._operator.process(rows)
+        self._scope.key = NO_KEY
+
+    def spill(self) -> None:
+        """Move writes from memory to disk."""
+        self.tables.spill()
+
+    def end(self) -> Iterator[Output]:
+        """Fire the processing timers that the rows have set for now, close the function, and hand over its writes."""
+        yield from self._operator.advance_processing_time(self._view.now)
+        self._operator.close()
+        self.tables.finish()
+
+
+def _shown(key: spark.StructType) -> Callable[[tuple[Any, ...]], Any]:
+    """What users see of a key: the value of a column, or a row of several."""
+    if len(key.fields) == 1:
+        return lambda values: values[0]
+    make = spark.Row(*key.names)
+    return lambda values: make(*values)

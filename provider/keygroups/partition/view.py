@@ -1,0 +1,82 @@
+"""What a worker is told of its task, and what it tells at the end; both as JSON."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class StoredFamily(msgspec.Struct, frozen=True, rename="camel"):
+    """A column family of a version.
+
+    Attributes:
+        number: Its number in segments.
+        key_schema: Spark's JSON of its keys' schema.
+        value_schema: The same of its values.
+        lists: Whether a key has several values.
+    """
+
+    number: int
+    key_schema: str
+    value_schema: str
+    lists: bool
+
+
+class View(msgspec.Struct, frozen=True, rename="camel"):
+    """The version that a task begins with.
+
+    Attributes:
+        folder: Where the worker writes its files.
+        segments: Paths of the version's segments, newest first.
+        families: The version's column families by their names.
+        max_parallelism: Number of key groups.
+        watermark: Event time that has passed, in milliseconds since 1970.
+        now: Time of the batch, in the same unit.
+    """
+
+    folder: str
+    segments: tuple[str, ...]
+    families: dict[str, StoredFamily]
+    max_parallelism: int
+    watermark: int
+    now: int
+
+
+class WrittenChunk(msgspec.Struct, frozen=True, rename="camel"):
+    """A chunk file, and how long its parts are."""
+
+    path: str
+    rows: int
+    key_bytes: int
+    value_bytes: int
+
+
+class WrittenFamily(msgspec.Struct, frozen=True, rename="camel"):
+    """A column family and what was written to it.
+
+    Attributes:
+        name: Its name in Spark.
+        key_schema: Spark's JSON of the key's schema.
+        value_schema: The same of the value.
+        prefix_columns: Leading columns of a key that a prefix scan gives; 0 if there is none.
+        range_columns: Leading columns by which keys are sorted; 0 if they are sorted by hash.
+        lists: Whether a key has several values.
+        internal: Whether its keys are not counted as the user's.
+        new_keys: Keys that it has more than before.
+        chunks: The writes, oldest first.
+    """
+
+    name: str
+    key_schema: str
+    value_schema: str
+    prefix_columns: int
+    range_columns: int
+    lists: bool
+    internal: bool
+    new_keys: int
+    chunks: tuple[WrittenChunk, ...]
+
+
+class Written(msgspec.Struct, frozen=True):
+    """All families of a function."""
+
+    families: tuple[WrittenFamily, ...]

@@ -1,0 +1,1 @@
+"""Sorted runs: the local form of a store's state, and plans that combine runs. Knows segments and checkpoints."""

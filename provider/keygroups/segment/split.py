@@ -1,0 +1,61 @@
+"""Splitting sorted rows by (locator, key), so that no block gets larger than it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from keygroups.segment.block import Block
+
+MAX_BLOCK_BYTES = 1 << 30
+"""Above it, rows are split before they are written. A batch may hold 2 GiB (see ``limits``); the other half is for the
+offsets of widths that differ, and for padding."""
+
+
+def split_rows(block: Block) -> Iterator[Block]:
+    """The block in slices of at most ``MAX_BLOCK_BYTES``, or of one row."""
+    if block.nbytes <= MAX_BLOCK_BYTES or len(block) == 1:
+        yield block
+        return
+    middle = len(block) // 2
+    yield from split_rows(block.slice(0, middle))
+    yield from split_rows(block.slice(middle, len(block)))
+
+
+def split_range(parts: Sequence[Block], max_bytes: int) -> Iterator[list[Block]]:
+    """Split sorted blocks into ranges of (locator, key), in ascending order.
+
+    All rows of one locator may have to go into different ranges: a scan prefix, or a batch's rows of a time index, can
+    be larger than memory. Rows of one key stay together.
+
+    Args:
+        parts: blocks of one family that overlap; each range has theirs in the same order.
+        max_bytes: of a range. Only a range whose parts have one row each may be larger.
+    """
+    ranges = [list(parts)]
+    while ranges:
+        current = ranges.pop()
+        divisible = [part for part in current if len(part) > 1]
+        if not divisible or sum(part.nbytes for part in current) <= max_bytes:
+            yield current
+            continue
+        largest = max(divisible, key=lambda part: part.nbytes)
+        middle = len(largest) // 2
+        locator, key = largest.locator[middle], largest.key[middle].as_py()
+        cuts = [(part, _position(part, locator, key)) for part in current]
+        ranges.append([part.slice(cut, len(part)) for part, cut in cuts if cut < len(part)])
+        ranges.append([part.slice(0, cut) for part, cut in cuts if cut])
+
+
+def _position(block: Block, locator: np.uint64, key: bytes) -> int:
+    """The first row that is not below (locator, key)."""
+    low = int(np.searchsorted(block.locator, locator))
+    high = int(np.searchsorted(block.locator, locator, side="right"))
+    while low < high:
+        middle = (low + high) // 2
+        if block.key[middle].as_py() < key:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,90 @@
+"""What the JVM has brought from the checkpoint for one operation, and the request for what is still missing.
+
+An operation is one or more calls: a call that needs a listing or files raises ``Wanted``, the JVM downloads them and
+makes the call again. The JVM gives each operation a folder of its own and deletes it at the end, whether the operation
+succeeds or fails, so a damaged download is never used twice and two operations never share a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from keygroups.checkpoint.manifest import Manifest, read_manifest
+from keygroups.segment.ipc_messages import is_cut
+
+
+class Listed(msgspec.Struct, frozen=True, array_like=True):
+    """A file in the store's checkpoint folder.
+
+    Attributes:
+        name: without the folder.
+        modified: time of last modification in ms, by the clock of the file system.
+        bytes: length.
+    """
+
+    name: str
+    modified: int
+    bytes: int
+
+
+class Wanted(Exception):  # noqa: N818 - a request to the caller, not an error
+    """The JVM must bring something and make the call again.
+
+    Attributes:
+        listing: whether a listing of the store's checkpoint folder is wanted.
+        files: checkpoint paths, relative to the operator's folder, and the local paths to download them to.
+        head: True if the first 256 KiB of each file are enough.
+    """
+
+    def __init__(self, *, listing: bool = False, files: Sequence[tuple[str, str]] = (), head: bool = False) -> None:
+        super().__init__("bring what is wanted and call again")
+        self.listing, self.files, self.head = listing, list(files), head
+
+
+class Downloads(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """What the JVM has brought so far for one operation.
+
+    Attributes:
+        folder: local folder of this operation alone.
+        listing: the store's checkpoint folder; None if it was not listed.
+        missing: checkpoint paths that do not exist.
+    """
+
+    folder: str
+    listing: list[Listed] | None = None
+    missing: frozenset[str] = frozenset()
+
+    def listed(self) -> list[Listed]:
+        """The listing. Raises Wanted."""
+        if self.listing is None:
+            raise Wanted(listing=True)
+        return self.listing
+
+    def local(self, path: str, *, head: bool = False) -> Path:
+        """The local path of a checkpoint path."""
+        return Path(self.folder) / (path.replace("/", "~") + (".head" if head else ""))
+
+    def require(self, paths: Sequence[str], *, head: bool = False) -> None:
+        """Raise ``Wanted`` if any of these was not downloaded and is not known to be missing."""
+        local = {path: self.local(path, head=head) for path in paths if path not in self.missing}
+        if absent := [(path, str(place)) for path, place in local.items() if not place.exists()]:
+            raise Wanted(files=absent, head=head)
+
+    def manifest(self, path: str) -> Manifest:
+        """The manifest of a file that is downloaded whole. Raises Wanted, CheckpointError, VersionError."""
+        self.require([path])
+        return read_manifest(self.local(path), path)
+
+    def manifests(self, paths: Sequence[str]) -> list[Manifest]:
+        """The manifests of files, of which the heads are downloaded, and the whole only where the head is too short.
+
+        Raises:
+            Wanted, CheckpointError, VersionError: as ``manifest``.
+        """
+        self.require(paths, head=True)
+        long = [path for path in paths if path not in self.missing and is_cut(self.local(path, head=True))]
+        self.require(long)
+        return [read_manifest(self.local(path, head=path not in long), path) for path in paths]

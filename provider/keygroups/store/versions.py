@@ -1,0 +1,130 @@
+"""The versions of one store that are in memory, and what happens to their plans while sessions and commits use them."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from keygroups.checkpoint.catalog import Catalog
+from keygroups.checkpoint.manifest import FileRef
+from keygroups.runs.run import Plan, Run, durable_files, substitute
+from keygroups.segment.file import Segment
+from keygroups.store.version import Version, VersionKey
+
+VERSIONS_IN_MEMORY = 2
+"""The latest, and the one before it for a retried batch; older ones would keep compacted segments on the disk."""
+
+
+class Versions:
+    """Versions in memory, the latest last. Every method is atomic; versions, plans and runs are immutable."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
+        self._pinned: Counter[str] = Counter()
+
+    def get(self, key: VersionKey) -> Version | None:
+        """A version by its exact key."""
+        with self._lock:
+            return self._versions.get(key)
+
+    def find(self, key: VersionKey) -> Version | None:
+        """A version; without a checkpoint id, the attempt that was added last."""
+        if key.checkpoint_id is not None or key.version == 0:
+            return self.get(key)
+        with self._lock:
+            return next((v for k, v in reversed(self._versions.items()) if k.version == key.version), None)
+
+    def latest(self) -> Version | None:
+        """The version that was added last."""
+        with self._lock:
+            return next(reversed(self._versions.values()), None)
+
+    def add(self, version: Version) -> None:
+        """Add a version as the latest; the oldest may go."""
+        with self._lock:
+            self._add(version)
+
+    def add_successor(self, parent: Version, successor: Callable[[Plan], Version]) -> Version:
+        """Add the version after ``parent``, on the parent's present plan: runs may have been merged meanwhile."""
+        with self._lock:
+            version = successor(self._present(parent).plan)
+            self._add(version)
+            return version
+
+    @contextmanager
+    def pinned(self, version: Version) -> Iterator[Version]:
+        """The version with its present plan, whose files count as in use until the end of the block.
+
+        A commit writes them into a manifest that retention can't see yet, while a merge may replace them in memory.
+        """
+        with self._lock:
+            present = self._present(version)
+            names = [str(ref.name) for ref in durable_files(present.plan)]
+            self._pinned.update(names)
+        try:
+            yield present
+        finally:
+            with self._lock:
+                self._pinned -= Counter(names)
+
+    def replace(self, covered: Plan, merged: Segment, families: frozenset[int]) -> Version | None:
+        """Put a merged segment in the place of the runs it covers, in every version with just these column families.
+
+        A version with other families may still have rows that the merge dropped.
+
+        Returns:
+            The latest version.
+        """
+        with self._lock:
+            for key, version in self._versions.items():
+                if version.catalog.ids == families:
+                    self._versions[key] = _with_plan(version, substitute(version.plan, covered, merged))
+            return next(reversed(self._versions.values()), None)
+
+    def set_file(self, segment: Segment, ref: FileRef) -> None:
+        """A segment was uploaded: later manifests list this file in the place of those it was merged from."""
+        uploaded = Run(segment, (ref,))
+        with self._lock:
+            for key, version in self._versions.items():
+                plan = tuple(uploaded if run.segment is segment else run for run in version.plan)
+                self._versions[key] = _with_plan(version, plan)
+
+    def remove(self, key: VersionKey) -> None:
+        """Remove a version."""
+        with self._lock:
+            self._versions.pop(key, None)
+
+    def clear(self) -> None:
+        """Remove all versions."""
+        with self._lock:
+            self._versions.clear()
+
+    def files_in_use(self) -> frozenset[str]:
+        """Names of the checkpoint files that a later manifest may list, or one that is being written."""
+        with self._lock:
+            refs = (ref for version in self._versions.values() for ref in durable_files(version.plan))
+            return frozenset([*(str(ref.name) for ref in refs), *self._pinned])
+
+    def run_of(self, ref: FileRef, catalog: Catalog) -> Run | None:
+        """The run of a file, if its rows were checked against families of the same form."""
+        with self._lock:
+            versions = [version for version in self._versions.values() if version.catalog.forms >= catalog.forms]
+            return next((run for version in versions for run in version.plan if run.files == (ref,)), None)
+
+    def _present(self, version: Version) -> Version:
+        return self._versions.get(version.key, version)
+
+    def _add(self, version: Version) -> None:
+        self._versions[version.key] = version
+        self._versions.move_to_end(version.key)
+        while len(self._versions) > VERSIONS_IN_MEMORY:
+            self._versions.popitem(last=False)
+
+
+def _with_plan(version: Version, plan: Plan) -> Version:
+    return msgspec.structs.replace(version, plan=plan)

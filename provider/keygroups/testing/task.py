@@ -1,0 +1,109 @@
+"""What a function sees of its task, where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from keygroups.functions.context import MetricGroup, RuntimeContext
+from keygroups.keyed.registry import Registry
+from keygroups.keyed.scope import Scope
+from keygroups.keyed.tables import Tables
+
+
+@dataclass
+class CountedHere:
+    """A ``Counter``."""
+
+    count: int = 0
+
+    def inc(self, n: int = 1) -> None:
+        """Count up."""
+        self.count += n
+
+    def dec(self, n: int = 1) -> None:
+        """Count down."""
+        self.count -= n
+
+    def get_count(self) -> int:
+        """Give the number."""
+        return self.count
+
+
+@dataclass
+class MetricsHere(MetricGroup):
+    """Metrics that a test can look at."""
+
+    counters: dict[str, CountedHere] = field(default_factory=dict)
+    gauges: dict[str, Callable[[], int]] = field(default_factory=dict)
+
+    def counter(self, name: str) -> CountedHere:
+        """Give the counter of a name."""
+        return self.counters.setdefault(name, CountedHere())
+
+    def gauge(self, name: str, function: Callable[[], int]) -> None:
+        """Register a number."""
+        self.gauges[name] = function
+
+
+@dataclass(frozen=True)
+class Task:
+    """Which subtask a harness is.
+
+    Args:
+        name: Name of the operator.
+        parallelism: Number of subtasks.
+        subtask: Number of this one, from 0.
+        max_parallelism: Number of key groups.
+        parameters: What ``get_job_parameter`` gives.
+    """
+
+    name: str = "operator"
+    parallelism: int = 1
+    subtask: int = 0
+    max_parallelism: int = 128
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+class TaskContext(Registry, RuntimeContext):
+    """The states of an operator, and its task.
+
+    Args:
+        task: Which subtask it is.
+        tables: Where its states lie.
+        scope: The current key and times.
+    """
+
+    def __init__(self, task: Task, tables: Tables, scope: Scope) -> None:
+        """Begin without states."""
+        super().__init__(task.name, tables, scope)
+        self._task = task
+        self.metrics = MetricsHere()
+
+    def get_task_name(self) -> str:
+        """Give the name of the operator."""
+        return self._task.name
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        """Give the number of subtasks."""
+        return self._task.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """Give the number of key groups."""
+        return self._task.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        """Give the number of this subtask, from 0."""
+        return self._task.subtask
+
+    def get_attempt_number(self) -> int:
+        """Give 0: nothing fails here."""
+        return 0
+
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        """Give what the test set."""
+        return self._task.parameters.get(key, default_value)
+
+    def get_metrics_group(self) -> MetricsHere:
+        """Give the metrics."""
+        return self.metrics

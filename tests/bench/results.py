@@ -1,0 +1,104 @@
+"""The file of a run: commit, machine, settings, and the figures of each job.
+
+``records`` has a job each: its ``group`` (the part of the run), ``part`` (what the worker measured), sizes, and
+``figures``. ``parts`` has the times of each part: parts may be measured one after the other, but of one commit, on one
+machine, at one size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pyspark
+
+from harness import java_command
+from plan import Sizes
+from providers import PROVIDERS, REPOSITORY
+from support.engine_files import ENGINE
+
+_MEASURED: Final = (*ENGINE, "tests/bench", "tests/servers", ":(exclude)tests/bench/results")
+"""What a figure depends on. Parts that are measured on several days may have commits of anything else between them."""
+_ONE_RUN: Final = ("commit", "baseline", "machine", "sizes", "heap")
+
+
+def new_run(sizes: Sizes, heap: str, baseline: Path | None, *, quick: bool) -> dict[str, Any]:
+    """Describe a run in which nothing has been measured yet."""
+    return {
+        "commit": commit_of(REPOSITORY),
+        "baseline": commit_of(baseline) if baseline else "",
+        "machine": _machine(),
+        "sizes": asdict(sizes),
+        "quick": quick,
+        "heap": heap,
+        "providers": {p.name: {"title": p.title, "conf": p.conf} for p in PROVIDERS.values()},
+        "parts": {},
+        "failed": [],
+        "records": [],
+    }
+
+
+def continued(run: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
+    """Give the earlier run, to be added to.
+
+    Raises:
+        ClickException: The two are not of one commit, machine and size.
+    """
+    for name in _ONE_RUN:
+        if name == "baseline" and "" in (run[name], earlier[name]):
+            continue
+        if run[name] != earlier[name]:
+            found = f"the file has {earlier[name]}, this run has {run[name]}"
+            raise click.ClickException(f"--add: {name} differs: {found}. Measure all parts anew, without --add.")
+    return {**earlier, "baseline": run["baseline"] or earlier["baseline"]}
+
+
+def commit_of(checkout: Path) -> str:
+    """Name the newest commit of what is measured; ``-changed`` follows where the checkout differs from it."""
+    commit = _git(checkout, "log", "-1", "--format=%h", "--abbrev=10", "--", *_MEASURED)
+    return commit + ("-changed" if _git(checkout, "status", "--porcelain", "--", *_MEASURED) else "")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read the file of a run."""
+    run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return run
+
+
+def compact(run: dict[str, Any]) -> str:
+    """Write a run as JSON with a line for each job."""
+    head = {name: value for name, value in run.items() if name != "records"}
+    records = ",\n".join(json.dumps(record, separators=(",", ":")) for record in run["records"])
+    return json.dumps(head, indent=1)[:-2] + f',\n "records": [\n{records}\n]}}\n'
+
+
+def ended(run: dict[str, Any]) -> str:
+    """Give the time at which the last part ended."""
+    ended: list[str] = [part["ended"] for part in run["parts"].values()]
+    return max(ended)
+
+
+def _git(checkout: Path, *words: str) -> str:
+    return subprocess.check_output(["git", "-C", str(checkout), *words], text=True).strip()
+
+
+def _machine() -> dict[str, Any]:
+    java = subprocess.run([java_command(), "-version"], capture_output=True, text=True, check=True).stderr
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    version = re.search(r'version "(.*?)"', java)
+    return {
+        "processor": model[1] if model else platform.machine(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": f"{platform.system()} {platform.release()}",
+        "java": version[1] if version else java.strip(),
+        "spark": pyspark.__version__,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,1 @@
+"""Spark's own test suites on our provider."""

@@ -1,0 +1,1 @@
+"""What goes wrong while a query runs, and how it shows that it hit something."""

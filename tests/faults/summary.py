@@ -1,0 +1,83 @@
+"""docs/faults.md, made from the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from faults.kinds import FAULTS
+from faults.queries import QUERIES
+from faults.record import Entry
+from faults.trial import EQUAL
+from support.spark import ROOT
+
+TABLE = ROOT / "docs" / "faults.md"
+HEAD = """# Faults, injected
+
+Written by `make faults` from [its record](../tests/faults/record.jsonl), which has a line for each run, wrong ones too.
+Runs of commit `{commit}`{dirty}, the newest there that changes the shim or the store process; {first} to {last}.
+
+A run is a query over {batches} batches, disturbed at random moments until its input ends, and started again when it
+fails. The rows of every attempt at every batch and the state of every operator at the end are compared, as multisets,
+with a run of Spark's RocksDB provider that nothing disturbs. A fault is effective only if it hit something.
+
+| fault | effective when | injected | effective | runs | restarts | attempts compared | rows and state |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+"""
+BY_QUERY = "\nEffective faults by query:\n\n"
+
+
+def write(entries: Sequence[Entry], path: Path = TABLE) -> None:
+    """Write it from the runs of the newest commit of the engine that has any."""
+    if entries:
+        path.write_text(table(entries))
+
+
+def table(entries: Sequence[Entry]) -> str:
+    """The page."""
+    newest = entries[-1].engine
+    rows = [e for e in entries if e.engine == newest]
+    head = HEAD.format(
+        commit=newest,
+        dirty=" (with changes that were not committed)" if any(e.dirty for e in rows) else "",
+        first=rows[0].start,
+        last=rows[-1].end,
+        batches=" or ".join(str(n) for n in sorted({e.batches for e in rows})),
+    )
+    return "".join([head, *_faults(rows), BY_QUERY, *_matrix(rows), *_wrong(rows)])
+
+
+def _faults(rows: Sequence[Entry]) -> Iterator[str]:
+    for name, fault in FAULTS.items():
+        if runs := [e for e in rows if e.fault == name]:
+            sums = [sum(numbers) for numbers in zip(*map(_numbers, runs), strict=True)]
+            injected, effective, restarts, attempts = sums
+            wrong = sum(e.result != EQUAL for e in runs)
+            result = f"**{wrong} runs wrong**" if wrong else "equal"
+            cells = [fault.title, fault.effective, injected, effective, len(runs), restarts, attempts, result]
+            yield _row(cells)
+
+
+def _numbers(run: Entry) -> tuple[int, int, int, int]:
+    return run.injected, run.effective, run.restarts, run.attempts
+
+
+def _matrix(rows: Sequence[Entry]) -> Iterator[str]:
+    yield _row(["fault", *QUERIES])
+    yield _row(["---"] * (1 + len(QUERIES)))
+    for name in FAULTS:
+        if runs := [e for e in rows if e.fault == name]:
+            yield _row([name, *(sum(e.effective for e in runs if e.query == query) or "" for query in QUERIES)])
+
+
+def _wrong(rows: Sequence[Entry]) -> Iterator[str]:
+    wrong = [e for e in rows if e.result != EQUAL]
+    if wrong:
+        yield '\nWrong runs; `make faults ARGS="--only FAULT --query QUERY --seed SEED --times 1"` repeats one:\n\n'
+        yield _row(["fault", "query", "seed", "end", "what differed"]) + _row(["---"] * 5)
+        for e in wrong:
+            yield _row([e.fault, e.query, e.seed, e.end, e.result.splitlines()[0]])
+
+
+def _row(cells: Iterable[object]) -> str:
+    return f"| {' | '.join(map(str, cells))} |\n"

@@ -1,0 +1,167 @@
+"""What a reader may answer, decided without the product's code.
+
+There are two kinds of input. One is *damaged*: its checksums were left alone, so what is accepted has the original's
+rows. The other is *forged*: its author made checksums fit, so it may say anything, and what is accepted has the rows
+that an independent reading of the same bytes finds. Its manifest decides which files make the version: one that it
+lists with no rows is not read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from fuzz.rows import Row, manifest_of_file, rows_of_file, rows_of_local, state_of
+from keygroups.segment.block import Block
+from keygroups.segment.file import Segment
+from keygroups.store.version import Version
+
+MAX_ROUTE = 10
+_UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
+_OMITTED: dict[str, Any] = {
+    "format": 1, "parent": "", "segments": [], "changelog": None, "written_by": "", "id": "",
+    "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
+}  # fmt: skip
+"""What a manifest means where it does not say."""
+
+
+class Listed(NamedTuple):
+    """A file as a manifest lists it."""
+
+    path: str
+    rows: int
+    checksum: str
+
+
+def judge_segment(segment: Segment, expected: Sequence[Row]) -> None:
+    """The segment has these rows: as the store process sees it, and where its layout sends the JVM."""
+    data = segment.path.read_bytes()
+    assert segment.nbytes == len(data), f"a segment of {segment.nbytes} bytes in a file of {len(data)}"
+    _same_rows("by its layout", rows_of_local(data, segment.layout), expected)
+    _same_rows("by its blocks", [row for block in segment.blocks for row in _rows_of_block(block)], expected)
+
+
+def _same_rows(how: str, found: Sequence[Row], expected: Sequence[Row]) -> None:
+    if found != list(expected):
+        wrong = next((pair for pair in zip(found, expected, strict=False) if pair[0] != pair[1]), "")
+        raise AssertionError(f"WRONG ROWS {how}: {len(found)} where {len(expected)} were written, {wrong}")
+
+
+def _rows_of_block(block: Block) -> Iterator[Row]:
+    n = len(block)
+    flags = [False] * n if block.appended is None else block.appended.to_pylist()
+    times = [0] * n if block.written is None else block.written.tolist()
+    columns = (
+        block.locator.tolist(),
+        block.partition_hash.tolist(),
+        block.key.to_pylist(),
+        block.value.to_pylist(),
+        flags,
+        times,
+    )
+    return (Row(block.family, *values) for values in zip(*columns, strict=True))
+
+
+def judge_manifest(found: msgspec.Struct, text: bytes | dict[str, Any]) -> None:
+    """The manifest, or a part of it, says what its JSON says."""
+    raw = (
+        text if isinstance(text, dict) else json.loads(text.decode(errors="replace"))
+    )  # unknown fields may have any bytes
+    _same_value("manifest", json.loads(msgspec.json.encode(found)), raw)
+
+
+def _same_value(where: str, found: Any, raw: Any) -> None:  # noqa: ANN401 - JSON
+    if isinstance(found, dict) and isinstance(raw, dict):
+        for name, value in found.items():
+            _same_value(f"{where}.{name}", value, raw.get(name, _OMITTED.get(name)))
+    elif isinstance(found, list) and isinstance(raw, list) and len(found) == len(raw):
+        for one, other in zip(found, raw, strict=True):
+            _same_value(where, one, other)
+    else:
+        same = found == raw and isinstance(found, bool) == isinstance(raw, bool)
+        assert same, f"WRONG MANIFEST: {where} is {found!r:.100}, its JSON says {raw!r:.100}"
+
+
+class Originals:
+    """The files of a store as they were written.
+
+    Args:
+        files: by path.
+        latest: path of the version file that is read.
+    """
+
+    def __init__(self, files: Mapping[str, bytes], latest: str) -> None:
+        self.files, self.latest = files, latest
+        self.rows = {path: rows_of_file(data) for path, data in files.items()}
+        self.manifests = {path: manifest_of_file(data) for path, data in files.items()}
+        self.routes = list(routes(files, latest))
+        self.shown = {latest, self.manifests[latest]["changelog"]["path"]}
+        self.state = self._state_by(self.routes[0])
+        assert all(self._state_by(route) == self.state for route in self.routes), "two ways to a version differ"
+
+    def readable(self, damaged: Container[str]) -> bool:
+        """Whether the version can be made of whole files."""
+        return any(not any(ref.path in damaged for ref in route) for route in self.routes)
+
+    def judge_version(self, version: Version, files: Mapping[str, bytes], *, forged: bool) -> None:
+        """A version that was read from ``files``, which are the originals but for one or two."""
+        ways = list(routes(files, self.latest)) if forged else self.routes
+        paths = [[ref.path for ref in way if ref.rows] for way in ways]
+        plan = _paths(version)
+        assert plan in paths, f"WRONG FILES: {plan} where {paths} make the version"
+        self.judge_runs(version, ways[paths.index(plan)])
+        if forged:
+            judge_manifest(version.catalog, manifest_of_file(files[self.latest])["catalog"])
+        else:
+            judge_manifest(version.catalog, self.manifests[self.latest]["catalog"])
+            runs = [rows_of_local(run.segment.path.read_bytes(), run.segment.layout) for run in version.plan]
+            assert state_of(runs) == self.state, "WRONG STATE"
+
+    def judge_change(self, version: Version, files: Mapping[str, bytes], *, forged: bool) -> None:
+        """What a version changed: the rows of its changelog, or where it lists none of its own file."""
+        manifest = manifest_of_file(files[self.latest]) if forged else self.manifests[self.latest]
+        shown = manifest.get("changelog")
+        ref = _ref(shown) if shown else Listed(self.latest, manifest["rows"], manifest["checksum"])
+        expected = [ref.path] if ref.rows else []
+        assert _paths(version) == expected, f"WRONG FILES: {_paths(version)} where {expected} shows the change"
+        self.judge_runs(version, [ref])
+        judge_manifest(version.catalog, manifest["catalog"])
+
+    def judge_runs(self, version: Version, listed: Sequence[Listed]) -> None:
+        """The runs have the rows of their files, and their files are listed with the right rows and checksum."""
+        refs = {ref.path: ref for ref in listed}
+        for run in version.plan:
+            ref = refs[run.files[0].path]
+            judge_segment(run.segment, self.rows[ref.path])
+            known = (len(self.rows[ref.path]), self.manifests[ref.path]["checksum"])
+            assert (ref.rows, ref.checksum) == known, f"ACCEPTED UNCHECKED: {ref}, the file has {known}"
+
+    def _state_by(self, route: Sequence[Listed]) -> dict[tuple[int, bytes], bytes]:
+        return state_of([self.rows[ref.path] for ref in route])
+
+
+def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
+    """The files, newest first, that make a version: as its manifest lists them, then by way of its parents."""
+    above: list[Listed] = []
+    path = latest
+    while path in files and len(above) < MAX_ROUTE:
+        try:
+            manifest = manifest_of_file(files[path])
+            above.append(Listed(path, manifest["rows"], manifest["checksum"]))
+            yield [*above, *map(_ref, manifest.get("segments", []))]
+            path = f"{latest.rpartition('/')[0]}/{manifest.get('parent')}"
+        except _UNREADABLE:  # a damaged parent: no way leads through it
+            return
+
+
+def _ref(raw: Mapping[str, Any]) -> Listed:
+    return Listed(raw["path"], raw["rows"], raw["checksum"])
+
+
+def _paths(version: Version) -> list[str]:
+    assert all(len(run.files) == 1 for run in version.plan), "a run of several files"
+    return [run.files[0].path for run in version.plan]

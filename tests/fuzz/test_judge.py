@@ -1,0 +1,158 @@
+"""The judge can say no: readers that are wrong on purpose, each in another way, are all reported."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from msgspec import structs
+
+from fuzz.forge import Forged
+from fuzz.readers import Read, Readers, changed, restored, targets
+from keygroups.errors import CheckpointError
+from keygroups.runs.run import Plan, Run
+from keygroups.segment.block import Block
+from keygroups.segment.file import Segment, write_segment
+from keygroups.segment.rows import SortedRows
+from keygroups.store.downloads import Downloads
+from keygroups.store.load import Loader
+from keygroups.store.version import Version, VersionKey
+
+INPUTS = 150
+Alter = Callable[[Block], Block]
+
+
+def complaints(target: str, readers: Readers, folder: Path) -> set[str]:
+    """What the judge says about a reader, without the details."""
+    read, found = targets(folder, readers)[target], set()
+    for number in range(INPUTS):
+        try:
+            read(random.Random(number))
+        except AssertionError as error:
+            found.add(str(error).partition(":")[0].partition(" by ")[0])
+    return found
+
+
+def without_last_row(block: Block) -> Block:
+    return block.slice(0, len(block) - 1)
+
+
+def with_flipped_byte(block: Block) -> Block:
+    values = block.value.to_pylist()
+    at = next((n for n, value in enumerate(values) if value), None)
+    if at is None:
+        return block
+    values[at] = bytes([values[at][0] ^ 1]) + values[at][1:]
+    return replace(block, value=pa.array(values, block.value.type))
+
+
+def with_other_locator(block: Block) -> Block:
+    return replace(block, locator=block.locator + 1)
+
+
+def without_tombstones(block: Block) -> Block:
+    filled = [b"" if value is None else value for value in block.value.to_pylist()]
+    return replace(block, value=pa.array(filled, pa.binary()))
+
+
+def rewritten(folder: Path, segment: Segment, alter: Alter) -> Segment:
+    rows = SortedRows.of([alter(block) for block in segment.blocks])
+    return write_segment(folder, rows.schema, rows.blocks)
+
+
+ALTERATIONS = [without_last_row, with_flipped_byte, with_other_locator, without_tombstones]
+
+
+@pytest.mark.parametrize("alter", ALTERATIONS)
+def test_wrong_rows_of_a_file(tmp_path: Path, alter: Alter) -> None:
+    def wrong(folder: Path, source: Path, checksum: str, rows: int | None) -> Segment:
+        return rewritten(folder, restored(folder, source, checksum, rows), alter)
+
+    assert complaints("restore", Readers(restore=wrong), tmp_path) == {"WRONG ROWS"}
+
+
+def test_a_file_that_is_not_checked(tmp_path: Path) -> None:
+    def wrong(folder: Path, source: Path, _checksum: str, _rows: int | None) -> Segment:
+        return restored(folder, source, Forged(), None)
+
+    assert complaints("restore", Readers(restore=wrong), tmp_path) == {"WRONG ROWS"}
+
+
+def test_a_layout_that_leads_elsewhere(tmp_path: Path) -> None:
+    def wrong(folder: Path, source: Path, checksum: str, rows: int | None) -> Segment:
+        segment = restored(folder, source, checksum, rows)
+        segment.layout = [structs.replace(block, hash=block.locator) for block in segment.layout]
+        return segment
+
+    assert complaints("restore", Readers(restore=wrong), tmp_path) == {"WRONG ROWS"}
+
+
+def test_a_reader_that_refuses_all(tmp_path: Path) -> None:
+    def wrong(*_: object) -> Segment:
+        raise CheckpointError("no", path="0/x")
+
+    assert complaints("restore", Readers(restore=wrong), tmp_path) == {"A WHOLE FILE IS REFUSED"}
+
+
+def with_plan(version: Version, plan: Plan) -> Version:
+    return structs.replace(version, plan=plan)
+
+
+def without_a_run(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
+    version = loader.load(key, downloads)
+    return with_plan(version, version.plan[:-1])
+
+
+def with_runs_in_another_order(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
+    version = loader.load(key, downloads)
+    return with_plan(version, version.plan[::-1])
+
+
+def with_wrong_rows(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
+    version = loader.load(key, downloads)
+    first = version.plan[0]
+    segment = rewritten(first.segment.path.parent, first.segment, with_flipped_byte)
+    return with_plan(version, (Run(segment, first.files), *version.plan[1:]))
+
+
+def with_another_catalog(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
+    version = loader.load(key, downloads)
+    return structs.replace(version, catalog=structs.replace(version.catalog, next_family=77))
+
+
+def refusing(*_: object) -> Version:
+    raise CheckpointError("no", path="0/x")
+
+
+@pytest.mark.parametrize(
+    ("read", "complaint"),
+    [
+        (without_a_run, "WRONG FILES"),
+        (with_runs_in_another_order, "WRONG FILES"),
+        (with_wrong_rows, "WRONG ROWS"),
+        (with_another_catalog, "WRONG MANIFEST"),
+        (refusing, "REFUSED, though whole files make the version"),
+    ],
+)
+def test_wrong_versions(tmp_path: Path, read: Read, complaint: str) -> None:
+    assert complaint in complaints("load", Readers(load=read), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("read", "complaint"),
+    [
+        (Loader.load, "WRONG FILES"),
+        (lambda *inputs: with_plan(changed(*inputs), ()), "WRONG FILES"),
+        (refusing, "REFUSED, though the files that show the change are whole"),
+    ],
+)
+def test_wrong_changes(tmp_path: Path, read: Read, complaint: str) -> None:
+    assert complaint in complaints("change", Readers(change=read), tmp_path)
+
+
+def test_the_right_readers(tmp_path: Path) -> None:
+    assert not [text for target in ("restore", "load", "change") for text in complaints(target, Readers(), tmp_path)]

@@ -1,0 +1,27 @@
+"""The states' tests run twice: in memory, and over the files of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from keygroups.testing import KeyedHarness
+from state.on_files import FileHarness
+from state.probe import HARNESS
+
+TWICE = {"test_states", "test_ttl"}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrise the modules of ``TWICE``."""
+    if metafunc.module.__name__.rpartition(".")[2] in TWICE:
+        metafunc.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def harness(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a ``Probed`` of the test runs in."""
+    token = HARNESS.set(getattr(request, "param", KeyedHarness))
+    yield
+    HARNESS.reset(token)

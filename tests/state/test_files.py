@@ -1,0 +1,331 @@
+"""States over files against states in memory: random programs, merges, restarts, writes that go to disk early."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keygroups.functions import Context, TimeDomain
+from keygroups.state import (
+    ListStateDescriptor,
+    MapStateDescriptor,
+    SortedMapStateDescriptor,
+    StateError,
+    ValueStateDescriptor,
+)
+from keygroups.testing import KeyedHarness
+from state.on_files import FileHarness
+from state.probe import HARNESS, Probe, Probed
+
+STATES: dict[str, Callable[[], Any]] = {
+    "value": lambda: ValueStateDescriptor("value", "n bigint, texts array<string>"),
+    "list": lambda: ListStateDescriptor("list", "string"),
+    "map": lambda: MapStateDescriptor("map", "string", "bigint"),
+    "sorted": lambda: SortedMapStateDescriptor("sorted", "bigint", "string"),
+}
+Step = Callable[[Probe, Context], Any]
+
+
+def value_step(rng: random.Random) -> Step:
+    n = rng.randrange(100)
+    return rng.choice(
+        [
+            lambda p, _: p.value.value(),
+            lambda p, _: p.value.update((n, [str(n)] * (n % 3))),
+            lambda p, _: p.value.clear(),
+        ]
+    )
+
+
+def list_step(rng: random.Random) -> Step:
+    texts = [str(rng.randrange(1000)) for _ in range(rng.randrange(3))]
+    return rng.choice(
+        [
+            lambda p, _: list(p.list.get()),
+            lambda p, _: p.list.add_all(texts),
+            lambda p, _: p.list.add("one"),
+            lambda p, _: p.list.update(texts),
+            lambda p, _: p.list.clear(),
+        ]
+    )
+
+
+def map_step(rng: random.Random) -> Step:
+    name, n = rng.choice(["a", "b", "", None, "a text of more than a word"]), rng.choice([None, 1, 1 << 40])
+    return rng.choice(
+        [
+            lambda p, _: p.map.get(name),
+            lambda p, _: p.map.contains(name),
+            lambda p, _: p.map.put(name, n),
+            lambda p, _: p.map.put(name, n),
+            lambda p, _: p.map.remove(name),
+            lambda p, _: sorted(p.map.items(), key=repr),
+            lambda p, _: p.map.is_empty(),
+            lambda p, _: p.map.clear() if n else None,
+        ]
+    )
+
+
+def sorted_step(rng: random.Random) -> Step:
+    name, end = rng.randrange(-9, 9), rng.randrange(-9, 9)
+    return rng.choice(
+        [
+            lambda p, _: p.sorted.put(name, str(name)),
+            lambda p, _: p.sorted.put(end, "end"),
+            lambda p, _: p.sorted.remove(name),
+            lambda p, _: (p.sorted.first_entry(), p.sorted.last_entry()),
+            lambda p, _: list(p.sorted.sub_iterator(min(name, end), max(name, end))),
+            lambda p, _: list(p.sorted.head_iterator(end)) + list(p.sorted.tail_iterator(name)),
+            lambda p, _: p.sorted.clear() if name > 6 else list(p.sorted.items()),
+        ]
+    )
+
+
+def timer_step(rng: random.Random) -> Step:
+    timestamp = rng.randrange(-50, 300)
+    return rng.choice(
+        [
+            lambda _, ctx: ctx.timer_service().register_event_time_timer(timestamp),
+            lambda _, ctx: ctx.timer_service().delete_event_time_timer(timestamp),
+        ]
+    )
+
+
+STEPS = [value_step, list_step, map_step, sorted_step, timer_step]
+
+
+def in_files() -> Probed:
+    token = HARNESS.set(FileHarness)
+    try:
+        return Probed(**{name: make() for name, make in STATES.items()})
+    finally:
+        HARNESS.reset(token)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_give_the_same(seed: int) -> None:
+    """Each batch is one version; a merge or a restart comes between some of them."""
+    rng = random.Random(seed)
+    memory, files = Probed(**{name: make() for name, make in STATES.items()}), in_files()
+    files.harness.spill_every = rng.choice([0, 3, 10])
+    for batch in range(25):
+        rows = [(rng.choice("abc"), rng.choice(STEPS)(rng)) for _ in range(rng.randrange(20))]
+        before = len(memory.harness.output)
+        for probed in (memory, files):
+            probed.harness.advance_watermark(batch * 10)
+            fired = probed.harness.output[before:]
+            probed.harness.output[before:] = sorted(fired, key=lambda one: (one[1], one[0]))  # equal times: any order
+            probed.harness.process_all(rows)
+        assert files.harness.output == memory.harness.output
+        for domain in TimeDomain:
+            assert files.harness.number_of_timers(domain) == memory.harness.number_of_timers(domain)
+        for name in ("value", "list"):
+            assert files.harness.number_of_keys(name) == memory.harness.number_of_keys(name)
+        rng.choice([files.harness.compact, files.harness.restart, lambda: None])()
+    assert len(files.harness.output) > 150
+
+
+def changed(stored: Any, wanted: Any, fill: Callable[[Any], Any], read: Callable[[Any], Any]) -> Any:
+    """What a state reads that was stored with another descriptor, at once and in the batch after."""
+    before = Probed(s=stored)
+    before.do(fill)
+    after = Probed(before.harness.snapshot(), s=wanted)
+    first = after.do(read)
+    assert after.do(read) == first
+    return first
+
+
+@pytest.fixture
+def on_files() -> Any:
+    token = HARNESS.set(FileHarness)
+    yield
+    HARNESS.reset(token)
+
+
+@pytest.mark.usefixtures("on_files")
+@pytest.mark.parametrize(
+    ("old", "new", "value", "expected"),
+    [
+        ("int", "bigint", 7, 7),
+        ("float", "double", 0.5, 0.5),
+        ("a int, b string", "b string, c double, a bigint", (1, "x"), ("x", None, 1)),
+        ("a int, b string", "a int", (1, "x"), (1,)),
+        ("array<int>", "array<bigint>", [1, None], [1, None]),
+        ("map<string,int>", "map<string,bigint>", {"a": 1}, {"a": 1}),
+        ("value int", "value bigint", (7,), (7,)),
+        ("value int, written_ms bigint", "value int, written_ms bigint, n int", (7, 8), (7, 8, None)),
+        ("a array<struct<x int>>", "a array<struct<x bigint, y string>>", ([(1,)],), ([(1, None)],)),
+    ],
+)
+def test_types_evolve(old: str, new: str, value: Any, expected: Any) -> None:
+    """Rows D2, D3: fields are added, removed and widened; everything that is stored is rewritten."""
+    found = changed(
+        ValueStateDescriptor("s", old),
+        ValueStateDescriptor("s", new),
+        lambda p: p.s.update(value),
+        lambda p: p.s.value(),
+    )
+    assert found == expected
+    listed = changed(
+        ListStateDescriptor("s", old),
+        ListStateDescriptor("s", new),
+        lambda p: p.s.add(value) or p.s.add(value),
+        lambda p: list(p.s.get()),
+    )
+    assert listed == [expected, expected]
+    mapped = changed(
+        MapStateDescriptor("s", "string", old),
+        MapStateDescriptor("s", "string", new),
+        lambda p: p.s.put("k", value) or p.s.put("none", None),
+        lambda p: sorted(p.s.items()),
+    )
+    assert mapped == [("k", expected), ("none", None)]
+
+
+@pytest.mark.usefixtures("on_files")
+@pytest.mark.parametrize(
+    ("old", "new"), [("bigint", "int"), ("string", "bigint"), ("a int", "a string"), ("a int", "int")]
+)
+def test_a_type_that_cannot_evolve_is_refused(old: str, new: str) -> None:
+    """Row D2: the message has both types."""
+    before = Probed(s=ValueStateDescriptor("s", old))
+    snapshot = before.harness.snapshot()
+    with pytest.raises(StateError, match="cannot read what is stored under its name"):
+        Probed(snapshot, s=ValueStateDescriptor("s", new))
+
+
+@pytest.mark.usefixtures("on_files")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (ListStateDescriptor("s", "string"), ValueStateDescriptor("s", "string")),
+        (ValueStateDescriptor("s", "bigint"), ListStateDescriptor("s", "bigint")),
+        (MapStateDescriptor("s", "string", "bigint"), MapStateDescriptor("s", "bigint", "bigint")),
+        (MapStateDescriptor("s", "string", "bigint"), ValueStateDescriptor("s", "bigint")),
+    ],
+    ids=repr,
+)
+def test_another_kind_is_refused(old: Any, new: Any) -> None:
+    """Row D2: its rows mean something else."""
+    snapshot = Probed(s=old).harness.snapshot()
+    with pytest.raises(StateError, match="state 's' was stored as another one"):
+        Probed(snapshot, s=new)
+
+
+BERLIN = dt.timezone(dt.timedelta(hours=2))
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+@pytest.mark.parametrize(
+    ("kind", "one", "same"),
+    [
+        ("float", 0.1, 0.10000000149011612),
+        ("double", 0.0, -0.0),
+        ("double", float("nan"), -float("nan")),
+        ("decimal(10,2)", Decimal("1.001"), Decimal("1.00")),
+        (
+            "decimal(38,0)",
+            Decimal(12345678901234567890123456789012345678),
+            Decimal("12345678901234567890123456789012345678.0"),
+        ),
+        ("timestamp", dt.datetime(2024, 7, 27, 2, 30, tzinfo=BERLIN), dt.datetime(2024, 7, 27, 0, 30)),  # noqa: DTZ001
+        ("x double, y binary", (0.0, b"b"), (-0.0, b"b")),
+    ],
+)
+def test_a_second_key_has_one_form(kind: str, one: Any, same: Any) -> None:
+    """What is stored under a key is found, replaced and removed under an equal one, and nothing else goes."""
+    probed = Probed(s=MapStateDescriptor("s", kind, "bigint"))
+    probed.do(lambda p: p.s.put(one, 7), key="b")
+    probed.do(lambda p: p.s.put(one, 1) or p.s.put(same, 2))
+    assert probed.do(lambda p: (p.s.get(one), [value for _, value in p.s.items()])) == (2, [2])
+    probed.do(lambda p: [p.s.remove(name) for name in list(p.s.keys())] + [p.s.remove(same)])
+    assert probed.do(lambda p: p.s.is_empty())
+    assert probed.do(lambda p: p.s.get(same), key="b") == 7
+    probed.do(lambda p: p.s.put(one, 1) or p.s.clear() or p.s.put(same, 3) or p.s.clear())
+    assert probed.do(lambda p: list(p.s.items())) == []
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+def test_decimals_are_exact() -> None:
+    """Whatever the context of the thread; rounded half up, as Spark does, and refused where they do not fit."""
+    probed = Probed(s=ValueStateDescriptor("s", "decimal(38,10)"), t=ValueStateDescriptor("t", "decimal(5,2)"))
+    long = Decimal("1234567890123456789012345678.0123456789")
+    with localcontext(prec=6):
+        probed.do(lambda p: p.s.update(long) or p.t.update(Decimal("1.995")))
+        assert probed.do(lambda p: (p.s.value(), p.t.value())) == (long, Decimal("2.00"))
+    for wrong in map(Decimal, ("1000", "NaN", "1E+40")):
+        with pytest.raises(StateError, match="was given a wrong value"):
+            probed.do(partial(_update, wrong))
+
+
+def _update(value: Any, p: Any) -> None:
+    p.t.update(value)
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+def test_bytes_are_the_users_own() -> None:
+    probed = Probed(s=ValueStateDescriptor("s", "binary"), m=MapStateDescriptor("m", "binary", "map<binary,string>"))
+    given = bytearray(b"abc")
+    probed.do(lambda p: p.s.update(given) or p.m.put(bytes(given), {b"a": "x"}))
+    given.extend(b"XYZ")
+
+    def change(p: Any) -> None:
+        for name in p.m:
+            if isinstance(name, bytearray):
+                name.extend(b"XYZ")
+
+    probed.do(change)
+    probed.do(lambda p: bytearray(p.s.value()).extend(b"XYZ"))
+    assert bytes(probed.do(lambda p: p.s.value())) == b"abc"
+    assert probed.do(lambda p: p.m.get(b"abc")) == {b"a": "x"}
+
+
+def files_task(spill_every: int = 0, **states: Any) -> Probed:
+    token = HARNESS.set(FileHarness)
+    try:
+        probed = Probed(**states)
+    finally:
+        HARNESS.reset(token)
+    probed.harness.spill_every = spill_every
+    return probed
+
+
+def test_timers_fire_on_while_writes_go_to_disk() -> None:
+    probed = files_task(s=ValueStateDescriptor("s", "bigint"))
+    for key in "abcd":
+        probed.do_in(lambda _, ctx: ctx.timer_service().register_event_time_timer(5), key)
+    probed.harness.spill_while_firing = True
+    probed.harness.advance_watermark(10)
+    assert sorted(key for key, *_ in probed.harness.output) == list("abcd")
+    assert probed.harness.number_of_timers(TimeDomain.EVENT_TIME) == 0
+
+
+def test_many_spills_keep_few_files_open() -> None:
+    probed = files_task(1, s=ValueStateDescriptor("s", "bigint"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    most = 0
+
+    def count(p: Any, _: Context) -> None:
+        nonlocal most
+        p.s.update((p.s.value() or 0) + 1)
+        most = max(most, len(list(Path("/proc/self/fd").iterdir())))
+
+    probed.harness.process_all([("a", count)] * 60)
+    assert probed.do(lambda p: p.s.value()) == 60
+    assert most - before < 20
+
+
+@pytest.mark.parametrize("name", ["$eventTimers_timestampToKey", "_x"])
+def test_reserved_names_are_refused(name: str) -> None:
+    with pytest.raises(StateError, match="has a reserved name"):
+        ValueStateDescriptor(name, "bigint")

@@ -1,0 +1,223 @@
+"""What a session has made goes with it, however it ends: files of its writes, sorted segments, mappings."""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from signal import SIGCONT, SIGSTOP
+from typing import Any, cast
+
+import pytest
+from pyspark.sql import SparkSession
+
+from store.driver import PREFIX, Driver, kill_servers, server_processes
+from store.test_families import family_driver
+from store.test_faults import FAILURE, fails, files, needs_mount, small_disk
+from support.processes import wait_for
+from support.spark import session_with
+
+GRACE_SECONDS = 15
+ROWS = 20_000
+"""Five times as many are garbage enough for a thorough merge, and too little for one after a commit."""
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Path:
+    """Where the store process of a test keeps its files."""
+    kill_servers()
+    folder = tmp_path / "local"
+    folder.mkdir()
+    return folder
+
+
+def chunks(local: Path) -> list[Path]:
+    """Files of writes on their way to the store process."""
+    return list(local.rglob("*.chunk"))
+
+
+def segments(local: Path) -> list[Path]:
+    """Local segment files."""
+    return [path for path in local.glob("*/store-*/segments/*") if path.is_file()]
+
+
+def goes(found: Callable[[], list[Any]]) -> None:
+    """What is found is gone within the time for which memory is kept for late readers."""
+    wait_for(lambda: not found(), GRACE_SECONDS, lambda: str(found()))
+
+
+def jvm_pid(spark: SparkSession) -> int:
+    return int(cast(Any, spark)._jvm.java.lang.ProcessHandle.current().pid())
+
+
+def mapped(spark: SparkSession, local: Path) -> list[str]:
+    """Files below the folder that the JVM has mapped."""
+    lines = Path(f"/proc/{jvm_pid(spark)}/maps").read_text().splitlines()
+    return sorted({line.split()[5] for line in lines if str(local) in line})
+
+
+def replace_server(other: Driver) -> None:
+    """Kill the store process, and let another store start the next one."""
+    kill_servers()
+    try:
+        other.open(0, "")
+    except FAILURE:  # the JVM has noticed the death by this
+        other.open(0, "")
+    other.abort()
+    other.close()
+    assert len(server_processes()) == 1
+
+
+@pytest.mark.parametrize("feed", ["keys", "writes"])
+def test_a_dead_process_leaves_no_chunks_to_the_next(
+    spark: SparkSession, tmp_path: Path, local: Path, feed: str
+) -> None:
+    """The chunks of a session whose process died lie in the folder of the process that came after it."""
+    conf = {PREFIX + "localDir": str(local), PREFIX + "changeFeed": feed}
+    driver = Driver(spark, tmp_path / "checkpoint", conf)
+    driver.open(0, "")
+    driver.putRange("text", 0, 1000, "value")
+    replace_server(Driver(spark, tmp_path / "other", conf))
+    with fails("version 0 is no longer in memory"):
+        driver.commit()
+    driver.abort()
+    goes(lambda: chunks(local))
+    driver.close()
+
+
+@needs_mount
+@pytest.mark.parametrize("feed", ["keys", "writes"])
+def test_a_full_disk_leaves_no_chunks_of_other_families(spark: SparkSession, tmp_path: Path, feed: str) -> None:
+    """The first family's chunk is written, the second one's fills the disk."""
+    kill_servers()
+    with small_disk(tmp_path / "small", 16) as disk:
+        conf = {PREFIX + "localDir": str(disk), PREFIX + "changeFeed": feed, PREFIX + "overlayBytes": "12m"}
+        driver = family_driver(session_with(spark, conf), tmp_path / "checkpoint")
+        driver.open(0)
+        (disk / "ballast").write_bytes(bytes(8 << 20))
+        with fails("the local disk is full"):
+            for number in range(2000):
+                for family in ("values", "maps", "lists"):
+                    driver.put(family, "text", number, "v" * 9000)
+        driver.abort()
+        goes(lambda: chunks(disk))
+        driver.close()
+        kill_servers()
+
+
+def test_an_abort_during_the_sort_leaves_no_segment(spark: SparkSession, tmp_path: Path, local: Path) -> None:
+    """The sorted rows of a session that was aborted meanwhile are dropped too."""
+    conf = {PREFIX + "localDir": str(local), PREFIX + "overlayBytes": "48m"}
+    driver = Driver(spark, tmp_path / "checkpoint", conf)
+    for turn in range(3):
+        driver.open(0, "")
+        number = 0
+        while not chunks(local):
+            driver.putRange(f"turn {turn}", number, number + 1000, "v" * 1000)
+            number += 1000
+        started = time.monotonic()
+        driver.abort()
+        assert time.monotonic() - started < 2
+        goes(lambda: chunks(local))
+        goes(lambda: segments(local))
+    goes(lambda: mapped(spark, local))
+    driver.close()
+
+
+def filled(spark: SparkSession, folder: Path, local: Path) -> Driver:
+    """A store whose third version was three segments, the oldest the largest, and whose latest is one."""
+    conf = {PREFIX + "localDir": str(local), PREFIX + "compactionFanout": "2"}
+    driver = Driver(spark, folder / "checkpoint", conf)
+    for version, rows in enumerate((3000, 300, 30, 3000, 4000)):
+        driver.open(version, "")
+        driver.putRange(f"v{version}", 0, rows, "value" * 20)
+        driver.commit()
+        driver.maintain()
+    driver.open(5, "")
+    driver.abort()
+    return driver
+
+
+def test_a_segment_that_cannot_be_mapped_leaves_no_mappings(spark: SparkSession, tmp_path: Path, local: Path) -> None:
+    """The segments that were mapped before it are released."""
+    driver = filled(spark, tmp_path, local)
+    known = set(segments(local))
+    driver.open(3, "")
+    driver.abort()
+    restored = sorted(set(segments(local)) - known, key=lambda path: path.stat().st_size)
+    assert len(restored) == 3
+    driver.open(5, "")
+    driver.abort()
+    goes(lambda: [name for name in mapped(spark, local) if Path(name) in restored])
+    with restored[-1].open("ab") as largest:
+        largest.write(b"more")
+    with fails("a local segment file is damaged"):
+        driver.open(3, "")
+    goes(lambda: [name for name in mapped(spark, local) if Path(name) in restored])
+    driver.close()
+
+
+def test_a_segment_that_is_gone_for_good_is_an_error(spark: SparkSession, tmp_path: Path, local: Path) -> None:
+    """A file that was compacted away meanwhile is asked for again, but not for ever."""
+    driver = filled(spark, tmp_path, local)
+    known = set(segments(local))
+    driver.open(3, "")
+    driver.abort()
+    restored = sorted(set(segments(local)) - known, key=lambda path: path.stat().st_size)
+    driver.open(5, "")
+    driver.abort()
+    restored[-1].unlink()
+    with fails("a local segment file is missing", restored[-1].name):
+        driver.open(3, "")
+    goes(lambda: [name for name in mapped(spark, local) if Path(name) in restored])
+    driver.close()
+
+
+def test_an_unreadable_offset_log_leaves_no_mappings(spark: SparkSession, tmp_path: Path, local: Path) -> None:
+    """The time of the batch, which its rows are stamped with, is asked for before the version is held."""
+    conf = {PREFIX + "localDir": str(local), PREFIX + "ttl": "1d"}
+    driver = Driver(spark, tmp_path / "checkpoint", conf)
+    driver.open(0, "")
+    driver.putRange("text", 0, 100, "value")
+    driver.commit()
+    driver.abort()
+    (tmp_path / "checkpoint" / "offsets" / "1").mkdir(parents=True)
+    with pytest.raises(FAILURE):
+        driver.open(1, "")
+    driver.close()
+    goes(lambda: mapped(spark, local))
+
+
+def test_a_merged_segment_that_cannot_be_mapped_is_uploaded_later(
+    spark: SparkSession, tmp_path: Path, local: Path
+) -> None:
+    """The JVM runs out of file handles while the store process merges."""
+    conf = {PREFIX + "localDir": str(local), PREFIX + "compactionFanout": "30"}
+    driver = Driver(spark, tmp_path / "checkpoint", conf)
+    for version in range(5):  # five rows for most keys, but no version has all keys
+        driver.open(version, "")
+        driver.putRange("text", version, version + ROWS, "value")
+        driver.commit()
+    (server,) = server_processes()
+    before = files(tmp_path / "checkpoint", "s*")
+    with ThreadPoolExecutor(1) as thread:
+        os.kill(server.pid, SIGSTOP)
+        maintained = thread.submit(driver.maintain)
+        threading.Event().wait(2)
+        pid = jvm_pid(spark)
+        limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (1, limits[1]))
+        try:
+            os.kill(server.pid, SIGCONT)
+            with fails("Too many open files"):
+                maintained.result()
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    assert files(tmp_path / "checkpoint", "s*") == before
+    driver.maintain()
+    assert len(files(tmp_path / "checkpoint", "s*")) == len(before) + 1
+    driver.close()

@@ -1,0 +1,234 @@
+"""A store under overlapping calls: commits, compactions, uploads, retention and loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from keygroups.checkpoint.manifest import FileRef
+from keygroups.errors import CheckpointError, RetryError
+from keygroups.runs.local import LocalRuns
+from keygroups.runs.run import Run, durable_files
+from keygroups.segment.file import write_checkpoint_form
+from keygroups.segment.restore import BlockCheck
+from keygroups.store.downloads import Downloads
+from keygroups.store.version import Version, VersionKey
+from support.local_store import HEAD_BYTES, LocalStore, rows_of
+
+FANOUT = {"compactionFanout": "2"}
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> LocalStore:
+    """A store that merges two runs of similar size."""
+    return LocalStore(tmp_path, FANOUT)
+
+
+@contextmanager
+def during_write(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> Iterator[None]:
+    """Run ``action`` once, just after the next file of the checkpoint is written."""
+    actions = [action]
+
+    def interrupted(*arguments: object) -> None:
+        write_checkpoint_form(*arguments)  # type: ignore[arg-type]
+        if actions:
+            actions.pop()()
+
+    with monkeypatch.context() as patch:
+        patch.setattr("keygroups.store.checkpoint_writer.write_checkpoint_form", interrupted)
+        yield
+    assert not actions
+
+
+def two_versions(local: LocalStore) -> Version:
+    """Version 2 of two runs, of which a merge is due."""
+    first = local.write(local.first(), {n: n for n in range(10)}, 10)
+    return local.write(first, {n: n for n in range(10, 20)}, 20)
+
+
+def test_retention_keeps_what_a_manifest_lists_when_an_upload_ends_during_the_commit(
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The manifest lists the files that were merged; from the same moment later manifests list the merged segment."""
+    parent = two_versions(local)
+    upload = local.compact()
+    parent = local.store.known(parent.key)
+    with during_write(monkeypatch, lambda: local.store.uploaded(upload.name, success=True)):
+        version = local.write(parent, {30: 3}, 21)
+    listed = {str(ref.name) for ref in local.manifest(version).segments}
+    assert upload.name not in listed
+    assert listed <= local.clean_up(retain=0)
+    local.reopened()
+    assert len(rows_of(local.load(version))) == 21
+
+
+def test_retention_during_a_commit_keeps_what_its_manifest_lists(
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version file is in no listing yet, and the files that it lists have been replaced in memory meanwhile."""
+    parent = two_versions(local)
+    first_merge = local.compact()
+    parent = local.write(local.store.known(parent.key), dict.fromkeys(range(20, 60), 1), 60)
+    parent = local.write(parent, {100: 1}, 61)
+    local.store.uploaded(first_merge.name, success=True)
+    parent = local.store.known(parent.key)
+
+    def merge_and_clean_up() -> None:
+        upload = local.compact()
+        local.store.uploaded(upload.name, success=True)
+        local.clean_up(0)
+
+    with during_write(monkeypatch, merge_and_clean_up):
+        version = local.write(parent, {101: 1}, 62)
+    listed = {str(ref.name) for ref in local.manifest(version).segments}
+    assert first_merge.name in listed
+    assert listed <= {path.name for path in local.checkpoint.iterdir()}
+
+
+def test_a_commit_takes_over_a_merge_that_ends_meanwhile(local: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The new version is built on the parent's present runs, not on those that it had when the commit began."""
+    parent = two_versions(local)
+    with during_write(monkeypatch, local.compact):
+        version = local.write(parent, {30: 3}, 21)
+    assert len(version.plan) == 2
+    assert version.plan[1].segment is local.store.known(parent.key).plan[0].segment
+    assert len(rows_of(version)) == 21
+
+
+def test_an_upload_that_ends_during_the_next_merge_is_not_undone(
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Maintenance and a commit each have a compaction under way; retention runs between them."""
+    parent = two_versions(local)
+    first_merge = local.compact()
+    base = local.write(local.store.known(parent.key), dict.fromkeys(range(20, 60), 1), 60)
+
+    later: list[Version] = []
+
+    def end_the_upload() -> None:
+        local.store.uploaded(first_merge.name, success=True)
+        later.append(local.write(local.store.known(base.key), {100: 1}, 61))
+        local.clean_up(0)
+
+    with during_write(monkeypatch, end_the_upload):
+        local.compact()
+    version = local.write(local.store.known(later[0].key), {101: 1}, 62)
+    listed = {str(ref.name) for ref in local.manifest(version).segments}
+    assert listed <= {path.name for path in local.checkpoint.iterdir()}
+    local.reopened()
+    assert len(rows_of(local.load(version))) == 62
+
+
+def test_writes_that_another_process_sorted_are_not_left_out(local: LocalStore) -> None:
+    """A session whose first chunk was sorted by a process that has died must not commit the rest of its rows alone."""
+    with pytest.raises(RetryError, match="sorted writes of a session"):
+        local.store.take("session", ["a segment of another process"], [])
+
+
+def test_a_batch_can_run_again_on_the_version_before(local: LocalStore) -> None:
+    """The latest version may not be the one of a batch that Spark has in its commit log."""
+    first = local.write(local.first(), {n: n for n in range(10)}, 10)
+    local.write(first, {n: n + 1 for n in range(10)}, 10)
+    local.clean_up(retain=1)
+    local.reopened()
+    assert len(rows_of(local.load(first))) == 10
+
+
+def test_a_merge_is_not_taken_over_by_a_version_with_other_families(local: LocalStore) -> None:
+    """The parent has family 1, the new version has not: the merge may not drop rows that the parent still needs."""
+    first = local.write(local.first(), {1: 1}, 1, families=2)
+    second = local.write(first, {2: 2}, 2, families=2)
+    third = local.write(second, {3: 3}, 3)
+    local.compact()
+    assert len(local.store.known(third.key).plan) == 1
+    assert len(local.store.known(second.key).plan) == 2
+
+
+def test_an_upload_that_failed_is_made_again(local: LocalStore) -> None:
+    """Until it succeeds, manifests list the files that were merged."""
+    two_versions(local)
+    upload = local.compact()
+    local.store.uploaded(upload.name, success=False)
+    again = local.compact()
+    assert again.name != upload.name
+    latest = local.store.compact(thorough=True)
+    assert latest is None  # it is being uploaded
+    local.store.uploaded(again.name, success=True)
+    version = local.write(two_versions_of(local), {5: 5}, 20)
+    assert [str(ref.name) for ref in local.manifest(version).segments] == [again.name]
+
+
+def two_versions_of(local: LocalStore) -> Version:
+    """The latest version of a store."""
+    latest = local.store._versions.latest()
+    assert latest is not None
+    return latest
+
+
+def test_a_run_is_never_changed_in_place(local: LocalStore) -> None:
+    """Plans that were handed out stay as they are."""
+    parent = two_versions(local)
+    before = durable_files(parent.plan)
+    upload = local.compact()
+    local.store.uploaded(upload.name, success=True)
+    assert durable_files(parent.plan) == before
+    assert [str(ref.name) for ref in durable_files(local.store.known(parent.key).plan)] == [upload.name]
+    with pytest.raises(AttributeError):
+        parent.plan[0].files = ()  # type: ignore[misc]
+
+
+def test_loads_at_the_same_time_do_not_share_downloads(local: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that Spark has given up on, and its retry: the first to end does not take the other's files away."""
+    version = two_versions(local)
+    store = local.reopened()
+    restore, others = LocalRuns.restore, [lambda: local.load(version)]
+
+    def interrupted(self: LocalRuns, source: Path, ref: FileRef, check: BlockCheck) -> Run:
+        if others:
+            others.pop()()
+        return restore(self, source, ref, check)
+
+    monkeypatch.setattr(LocalRuns, "restore", interrupted)
+    loaded = local.call(lambda downloads: store._loader.load(version.key, downloads))
+    assert len(rows_of(loaded)) == 20
+    assert not others
+
+
+def test_a_damaged_download_is_not_used_again(local: LocalStore) -> None:
+    """After the file in the checkpoint is restored, the same process loads it."""
+    version = two_versions(local)
+    assert version.file is not None
+    path = local.checkpoint / str(version.file.name)
+    whole = path.read_bytes()
+    local.reopened()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CheckpointError):
+        local.load(version)
+    path.write_bytes(whole)
+    assert len(rows_of(local.load(version))) == 20
+
+
+@pytest.mark.parametrize("checkpoint_id", ["../" * 8 + "etc/passwd", "0" * 31, "0" * 31 + "/", "", "g" * 32])
+def test_a_checkpoint_id_of_another_form_is_never_part_of_a_path(local: LocalStore, checkpoint_id: str) -> None:
+    """It comes from Spark's commit log. Nothing is downloaded."""
+    with pytest.raises(CheckpointError, match="version 1 of the state does not exist"):
+        local.store.load(VersionKey(1, checkpoint_id), Downloads("/nowhere", []))
+
+
+def test_retention_reads_a_manifest_that_is_longer_than_the_head(local: LocalStore) -> None:
+    """The whole file is downloaded then."""
+    latest, keys = local.first(), 0
+    for _ in range(4):
+        keys += 10
+        latest = local.write(latest, {n: n for n in range(keys - 10, keys)}, keys, families=3000)
+    assert len(msgspec.json.encode(local.manifest(latest))) > HEAD_BYTES
+    local.reopened()
+    local.load(latest)
+    local.store.uploaded(local.compact().name, success=True)
+    assert latest.file is not None
+    listed = {str(ref.name) for ref in [latest.file, *local.manifest(latest).segments]}
+    assert local.clean_up(0) >= listed
