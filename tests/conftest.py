@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from keygroups.configure import jars
@@ -16,6 +17,15 @@ from support.engine import Outcome, run_case
 from support.outside import build_wheel
 from support.scala_classes import compile_classes
 from support.spark import PROVIDERS, build_session
+
+
+settings.register_profile("everyday", derandomize=True)
+settings.register_profile("random")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A change is judged by the same examples each time; ``make test-all`` draws others."""
+    settings.load_profile("everyday" if config.option.markexpr == "not slow" else "random")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

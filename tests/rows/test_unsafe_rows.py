@@ -65,8 +65,8 @@ SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
     spark_types.ShortType: whole(16),
     spark_types.IntegerType: whole(32),
     spark_types.LongType: whole(64),
-    spark_types.FloatType: st.floats(width=32),
-    spark_types.DoubleType: st.floats(),
+    spark_types.FloatType: st.floats(width=32).map(lambda x: math.nan if math.isnan(x) else x),  # we write one NaN only
+    spark_types.DoubleType: st.floats().map(lambda x: math.nan if math.isnan(x) else x),
     spark_types.DateType: st.dates(dt.date(1800, 1, 1), dt.date(2200, 1, 1)),
     spark_types.TimestampType: TIMES,
     spark_types.TimestampNTZType: TIMES,
