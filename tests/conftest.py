@@ -18,7 +18,6 @@ from support.outside import build_wheel
 from support.scala_classes import compile_classes
 from support.spark import PROVIDERS, build_session
 
-
 settings.register_profile("everyday", derandomize=True)
 settings.register_profile("random")
 

@@ -133,6 +133,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     atomic_file_systems: str
     file_attempts: int
     file_timeout_seconds: int
+    worker_bytes: int
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Settings:

@@ -11,6 +11,7 @@ from pyspark.sql import Row
 
 from keygroups.errors import SettingError
 from keygroups.functions import Context, KeyedProcessFunction, OutputTag, RuntimeContext, TimeDomain
+from keygroups.keyed.metrics import Metrics
 from keygroups.keyed.scope import NO_TIME
 from keygroups.state import (
     ListStateDescriptor,
@@ -93,15 +94,36 @@ def test_runtime_context() -> None:
     assert [context.get_job_parameter(name, "1") for name in ("limit", "other")] == ["9", "1"]
 
 
+class Measured(KeyedProcessFunction):
+    """Counts rows."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.group = runtime_context.get_metrics_group()
+        self.rows = self.group.counter("rows")
+        self.group.gauge("size", lambda: 9)
+
+    def process_element(self, value: Any, ctx: Context) -> None:
+        del value, ctx
+        self.group.counter("rows").inc(4)
+        self.rows.dec()
+
+
 def test_metrics() -> None:
-    probed = Probed()
-    group = probed.probe.context.get_metrics_group()
-    group.counter("rows").inc()
-    group.counter("rows").inc(4)
-    group.counter("rows").dec(2)
-    group.gauge("size", lambda: 9)
-    assert probed.harness.metrics.counters["rows"].get_count() == 3
-    assert probed.harness.metrics.gauges["size"]() == 9
+    harness = KeyedHarness(Measured(), "key")
+    harness.process_all([{"key": 1}, {"key": 1}])
+    assert harness.metrics.values() == {"rows": 6, "size": 9}
+
+
+def test_a_metric_is_registered_once_and_in_open() -> None:
+    group = KeyedHarness(Measured(), "key").metrics
+    with pytest.raises(StateError, match=r"'late' after open .expected rows, size"):
+        group.counter("late")
+    fresh = Metrics("operator")
+    fresh.counter("rows")
+    names: list[Any] = ["rows", "", 7]
+    for name in names:
+        with pytest.raises(StateError, match="a metric with a wrong name"):
+            fresh.gauge(name, lambda: 1)
 
 
 def test_the_same_name_is_the_same_state() -> None:

@@ -9,7 +9,7 @@ from keygroups.functions.base import KeyedProcessFunction
 from keygroups.functions.context import OnTimerContext, RuntimeContext
 from keygroups.functions.output_tag import OutputTag
 from keygroups.functions.timers import TimeDomain
-from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
+from keygroups.keyed.scope import END_OF_TIME, NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers
 
 Output: TypeAlias = tuple[OutputTag | None, Any]
@@ -59,6 +59,13 @@ class KeyedOperator:
         """Let processing time pass."""
         self._scope.now = now
         return self._fire(TimeDomain.PROCESSING_TIME, now)
+
+    def end_input(self) -> Iterator[Output]:
+        """Fire all timers. Those that are set meanwhile do not fire: Flink's ``BatchExecutionInternalTimeService``."""
+        self._timers.is_ended = True
+        self._scope.watermark = END_OF_TIME
+        yield from self._fire(TimeDomain.EVENT_TIME, END_OF_TIME)
+        yield from self._fire(TimeDomain.PROCESSING_TIME, END_OF_TIME)
 
     def _fire(self, domain: TimeDomain, now: int) -> Iterator[Output]:
         for timestamp, key in self._timers.queues[domain].due(now):

@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from keygroups.functions.context import KeyedStateStore
 from keygroups.keyed.listed import Listed
 from keygroups.keyed.mapped import Mapped, SortedMapped
+from keygroups.keyed.metrics import Metrics
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.single import SingleAggregated, SingleFolded, SingleReduced, SingleValue
 from keygroups.keyed.tables import Tables
@@ -36,6 +37,9 @@ class Registry(KeyedStateStore):
         operator: Name of the operator, for messages.
         tables: Where states lie.
         scope: The current key and time.
+
+    Attributes:
+        metrics: Counters and gauges of the function.
     """
 
     def __init__(self, operator: str, tables: Tables, scope: Scope) -> None:
@@ -43,14 +47,20 @@ class Registry(KeyedStateStore):
         self._operator, self._tables, self._scope = operator, tables, scope
         self._known: dict[str, tuple[StateDescriptor, State]] = {}
         self._sealed = False
+        self.metrics = Metrics(operator)
+
+    def get_metrics_group(self) -> Metrics:
+        """Give the metrics."""
+        return self.metrics
 
     def descriptors(self) -> list[StateDescriptor]:
         """Give the descriptors of all states, in the order in which they were asked for."""
         return [descriptor for descriptor, _ in self._known.values()]
 
     def seal(self) -> None:
-        """Refuse states that were not asked for by now: the checkpoint has none for them."""
+        """Refuse states and metrics that were not asked for by now: the checkpoint has none for them."""
         self._sealed = True
+        self.metrics.seal()
 
     def get_state(self, descriptor: ValueStateDescriptor) -> SingleValue:
         """Give a value state."""

@@ -9,6 +9,8 @@ from keygroups.state.errors import StateError
 
 NO_TIME: Final = -(1 << 63)
 """What a watermark or a row's time is where there is none: Java's smallest Long, as in Flink."""
+END_OF_TIME: Final = (1 << 63) - 1
+"""The watermark after the last row of a bounded input."""
 
 
 class _NoKey:

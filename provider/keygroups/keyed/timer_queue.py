@@ -73,11 +73,14 @@ class KeyTimers(TimerService):
         scope: The current key and times.
         event_time: Timers that follow the watermark.
         processing_time: Timers that follow the processing time.
+
+    Attributes:
+        is_ended: Whether the input has ended: no timers are set any more.
     """
 
     def __init__(self, scope: Scope, event_time: Timers, processing_time: Timers) -> None:
         """See the class."""
-        self._scope = scope
+        self._scope, self.is_ended = scope, False
         self.queues: dict[TimeDomain, Timers] = {
             TimeDomain.EVENT_TIME: event_time,
             TimeDomain.PROCESSING_TIME: processing_time,
@@ -93,11 +96,11 @@ class KeyTimers(TimerService):
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         """Set a timer."""
-        self._queue(TimeDomain.PROCESSING_TIME, timestamp).add(timestamp, self._key())
+        self._add(TimeDomain.PROCESSING_TIME, timestamp)
 
     def register_event_time_timer(self, timestamp: int) -> None:
         """Set a timer that fires when the watermark has reached its time."""
-        self._queue(TimeDomain.EVENT_TIME, timestamp).add(timestamp, self._key())
+        self._add(TimeDomain.EVENT_TIME, timestamp)
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
@@ -106,6 +109,11 @@ class KeyTimers(TimerService):
     def delete_event_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
         self._queue(TimeDomain.EVENT_TIME, timestamp).remove(timestamp, self._key())
+
+    def _add(self, domain: TimeDomain, timestamp: int) -> None:
+        queue, key = self._queue(domain, timestamp), self._key()
+        if not self.is_ended:
+            queue.add(timestamp, key)
 
     def _key(self) -> Any:
         return self._scope.key_for("timers")

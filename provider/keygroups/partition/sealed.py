@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -110,6 +111,21 @@ class Sealed:
         for blocks in self._segments:
             ends = [(block, int(np.searchsorted(block.locator, np.uint64(locator), side="right"))) for block in blocks]
             yield [(block, 0, end) for block, end in ends if end]
+
+    def in_order(self, locator: int) -> Iterator[tuple[bytes, Place]]:
+        """Give the newest row of each key from a locator on, tombstones too, in the order of the keys."""
+        last = None
+        walks = (_walk(number, blocks, locator) for number, blocks in enumerate(self._segments))
+        for key, _, block, row in heapq.merge(*walks):
+            if key != last:
+                last = key
+                yield key, Place(block, row)
+
+
+def _walk(number: int, blocks: list[Block], locator: int) -> Iterator[tuple[bytes, int, Block, int]]:
+    for block in blocks:
+        for row in range(int(np.searchsorted(block.locator, np.uint64(locator))), len(block)):
+            yield key_at(block, row), number, block, row
 
 
 def _search(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array, left: Rows) -> Found:

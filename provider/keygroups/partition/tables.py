@@ -39,6 +39,8 @@ TIMER_FAMILIES = {
     TimeDomain.PROCESSING_TIME: "$procTimers_timestampToKey",
 }
 """Names that Spark's transformWithState uses: the partition of their rows is that of the key in them."""
+OPERATOR = "$operator_"
+"""Begins the name of a family without rows that says whose state it is."""
 TIMER_VALUE = spark.StructType([spark.StructField("__dummy__", spark.NullType())])
 
 
@@ -68,15 +70,21 @@ class FileTables:
         view: The version.
         keys: The current keys.
         key_schema: Schema of the keys.
+        uid: Name of the operator.
 
     Attributes:
         timers: The timers of each clock.
         kept: All tables.
     """
 
-    def __init__(self, view: View, keys: Keys, key_schema: spark.StructType) -> None:
-        """Map the version's files."""
-        self._view, self._keys, self._key_schema = view, keys, key_schema
+    def __init__(self, view: View, keys: Keys, key_schema: spark.StructType, uid: str) -> None:
+        """Map the version's files.
+
+        Raises:
+            StateError: The version is another operator's.
+        """
+        self._view, self._keys, self._key_schema, self._uid = view, keys, key_schema, uid
+        _require_same_operator(view, uid)
         self._segments = Segments(view.segments)
         self.kept: list[KeptTable] = []
         self.timers = {domain: self._timers(name) for domain, name in TIMER_FAMILIES.items()}
@@ -115,8 +123,9 @@ class FileTables:
             kept.table.sealed.put_over([spilled.blocks for spilled in kept.spilled])
         self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
 
-    def finish(self) -> None:
+    def finish(self, metrics: dict[str, int]) -> None:
         """Write what was not written yet, and tell the store of all files."""
+        next_timer = self.timers[TimeDomain.PROCESSING_TIME].earliest(self._view.now)
         for kept in self.kept:
             self._write(kept, kept.table.take())
         families = tuple(
@@ -124,7 +133,11 @@ class FileTables:
             for kept in self.kept
             if kept.chunks or not kept.family.internal
         )
-        Path(self._view.folder, WRITTEN).write_bytes(msgspec.json.encode(Written(families)))
+        owner = WrittenFamily(
+            OPERATOR + self._uid, self._key_schema.json(), TIMER_VALUE.json(), 0, 0, False, True, new_keys=0, chunks=()
+        )
+        written = Written((owner, *families), next_timer, metrics)
+        Path(self._view.folder, WRITTEN).write_bytes(msgspec.json.encode(written))
         self.close()
 
     def close(self) -> None:
@@ -195,6 +208,17 @@ class FileTables:
         chunk = rows.write(Path(self._view.folder, f"{number}.chunk"))
         kept.chunks.append(chunk)
         return chunk
+
+
+def _require_same_operator(view: View, uid: str) -> None:
+    owners = [name.removeprefix(OPERATOR) for name in view.families if name.startswith(OPERATOR)]
+    if owners and owners != [uid]:
+        raise StateError(
+            f"operator {uid!r} meets the state of another one in its checkpoint",
+            expected=f"uid {owners[0]!r}",
+            found=f"uid {uid!r}",
+            fix="keep the uid and the order of the query's stateful operators, or begin with a new checkpoint",
+        )
 
 
 def _require_same_keys(stored: StoredFamily, family: WrittenFamily, descriptor: StateDescriptor) -> None:

@@ -39,6 +39,7 @@ class PartitionTask:
         view: The version that it begins with, and the times.
         key_schema: Schema of the keys.
         context: Makes what the function is opened with.
+        uid: Name of the operator.
 
     Attributes:
         keys: The keys that it has met.
@@ -46,22 +47,31 @@ class PartitionTask:
     """
 
     def __init__(
-        self, function: KeyedProcessFunction, view: View, key_schema: spark.StructType, context: MakeContext
+        self,
+        function: KeyedProcessFunction,
+        view: View,
+        key_schema: spark.StructType,
+        context: MakeContext,
+        uid: str = "operator",
     ) -> None:
-        """Open the function."""
+        """Open the function.
+
+        Raises:
+            StateError: The version was written by an operator of another name, or its states have other forms.
+        """
         self._view = view
         self._scope: Final = PartitionScope(now=view.now, watermark=view.watermark)
         self.keys = Keys(row_decoder(key_schema), _shown(key_schema))
-        self.tables = FileTables(view, self.keys, key_schema)
+        self.tables = FileTables(view, self.keys, key_schema, uid)
         timers = self.tables.timers
         self._operator = KeyedOperator(
             function,
             self._scope,
             KeyTimers(self._scope, timers[TimeDomain.EVENT_TIME], timers[TimeDomain.PROCESSING_TIME]),
         )
-        runtime = context(self.tables, self._scope)
-        self._operator.open(runtime)
-        runtime.seal()
+        self._runtime = context(self.tables, self._scope)
+        self._operator.open(self._runtime)
+        self._runtime.seal()
 
     def begin(self) -> Iterator[Output]:
         """Fire the timers whose time has come since the batch before."""
@@ -78,11 +88,17 @@ class PartitionTask:
         """Move writes from memory to disk."""
         self.tables.spill()
 
+    def end_of_input(self) -> Iterator[Output]:
+        """Fire all timers: there are no more rows, in this batch or another."""
+        yield from self._operator.end_input()
+        self._scope.key = NO_KEY
+
     def end(self) -> Iterator[Output]:
         """Fire the processing timers that the rows have set for now, close the function, and hand over its writes."""
         yield from self._operator.advance_processing_time(self._view.now)
+        metrics = self._runtime.metrics.values()
         self._operator.close()
-        self.tables.finish()
+        self.tables.finish(metrics)
 
 
 def _shown(key: spark.StructType) -> Callable[[tuple[Any, ...]], Any]:

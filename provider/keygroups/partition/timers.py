@@ -94,6 +94,16 @@ class FileTimers:
         self._changes = {(t, key): True for t, _, key in self._due if self._changes.get((t, key))}
         return rows
 
+    def earliest(self, now: int) -> int | None:
+        """Give the time of the next timer after one; all until then have fired."""
+        times = [timestamp for (timestamp, _), is_set in self._changes.items() if is_set]
+        gone = {_stored_key(timestamp, key.data) for (timestamp, key), is_set in self._changes.items() if not is_set}
+        for stored, place in self.sealed.in_order(int.from_bytes(_ordered(now)[:8], "big") >> 1):
+            if stored not in gone and not is_tombstone(place.block, np.array([place.row]))[0]:
+                times.append(_time(stored))
+                break
+        return min(times, default=None)
+
     def waiting(self) -> list[Key]:
         """Give the keys of timers that are due and have not fired."""
         return [key for _, _, key in self._due]

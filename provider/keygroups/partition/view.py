@@ -31,6 +31,8 @@ class View(msgspec.Struct, frozen=True, rename="camel"):
         max_parallelism: Number of key groups.
         watermark: Event time that has passed, in milliseconds since 1970.
         now: Time of the batch, in the same unit.
+        partition: Number of the partition.
+        partitions: How many there are.
     """
 
     folder: str
@@ -39,6 +41,8 @@ class View(msgspec.Struct, frozen=True, rename="camel"):
     max_parallelism: int
     watermark: int
     now: int
+    partition: int = 0
+    partitions: int = 1
 
 
 class WrittenChunk(msgspec.Struct, frozen=True, rename="camel"):
@@ -76,7 +80,15 @@ class WrittenFamily(msgspec.Struct, frozen=True, rename="camel"):
     chunks: tuple[WrittenChunk, ...]
 
 
-class Written(msgspec.Struct, frozen=True):
-    """All families of a function."""
+class Written(msgspec.Struct, frozen=True, rename="camel"):
+    """What a task has done.
+
+    Attributes:
+        families: All families of the function.
+        next_timer: When its next processing timer is due, in milliseconds since 1970; None if it has none.
+        metrics: The function's counters and gauges.
+    """
 
     families: tuple[WrittenFamily, ...]
+    next_timer: int | None = None
+    metrics: dict[str, int] = {}

@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from keygroups.functions.context import MetricGroup, RuntimeContext
+from keygroups.functions.context import RuntimeContext
 from keygroups.keyed.registry import Registry
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.tables import Tables
-
-
-@dataclass
-class CountedHere:
-    """A ``Counter``."""
-
-    count: int = 0
-
-    def inc(self, n: int = 1) -> None:
-        """Count up."""
-        self.count += n
-
-    def dec(self, n: int = 1) -> None:
-        """Count down."""
-        self.count -= n
-
-    def get_count(self) -> int:
-        """Give the number."""
-        return self.count
-
-
-@dataclass
-class MetricsHere(MetricGroup):
-    """Metrics that a test can look at."""
-
-    counters: dict[str, CountedHere] = field(default_factory=dict)
-    gauges: dict[str, Callable[[], int]] = field(default_factory=dict)
-
-    def counter(self, name: str) -> CountedHere:
-        """Give the counter of a name."""
-        return self.counters.setdefault(name, CountedHere())
-
-    def gauge(self, name: str, function: Callable[[], int]) -> None:
-        """Register a number."""
-        self.gauges[name] = function
 
 
 @dataclass(frozen=True)
@@ -78,7 +43,6 @@ class TaskContext(Registry, RuntimeContext):
         """Begin without states."""
         super().__init__(task.name, tables, scope)
         self._task = task
-        self.metrics = MetricsHere()
 
     def get_task_name(self) -> str:
         """Give the name of the operator."""
@@ -103,7 +67,3 @@ class TaskContext(Registry, RuntimeContext):
     def get_job_parameter(self, key: str, default_value: str) -> str:
         """Give what the test set."""
         return self._task.parameters.get(key, default_value)
-
-    def get_metrics_group(self) -> MetricsHere:
-        """Give the metrics."""
-        return self.metrics

@@ -26,9 +26,11 @@ private[spark] object OpensTransformWithState extends Rule[SparkPlan] {
 
   override def apply(plan: SparkPlan): SparkPlan =
     if (!isOurs(conf.stateStoreProviderClass)) plan
-    else plan.transformUp {
+    else KeyedNode.requireOwnNames(plan.transformUp {
       case node: OpenNode => node
       case node: TransformWithStateExec if node.isStreaming => new OpenScalaNode(node)
-      case node: TransformWithStateInPySparkExec if node.isStreaming => new OpenPythonNode(node)
-    }
+      case node: TransformWithStateInPySparkExec if node.isStreaming && KeyedNode.isOurs(node) =>
+        new KeyedNode(node, KeyedNode.unsorted(node))
+      case node: TransformWithStateInPySparkExec if node.isStreaming => new OpenPythonNode(node, node.child)
+    })
 }

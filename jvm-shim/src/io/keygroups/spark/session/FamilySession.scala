@@ -19,6 +19,7 @@ final class FamilySession(private[session] val session: Session, val family: Fam
   private var usedProbe: KeyProbe = _
   private val value = new ValueBytes
   private var keyChange = 0L
+  private var taken = Option.empty[ChunkMessage]
   /** Spark's own books of an operator have to be whole: they do not expire. */
   private[session] val horizon = if (family.isInternal) 0L else session.expiry.horizon
   private[session] val overlays = new FamilyOverlays(family, expectedRows)
@@ -150,6 +151,15 @@ final class FamilySession(private[session] val session: Session, val family: Fam
   /** Write the active overlay to a file; None if nothing was written. */
   def writeChunk(files: SessionFiles): Option[ChunkMessage] = overlays.writeChunk(files)
 
+  /** Have writes that came in a file, of a family to which nothing else is written. */
+  def take(chunk: Option[ChunkMessage], newKeys: Long): Unit = {
+    taken = chunk
+    keyChange += newKeys
+  }
+
+  /** The file that was taken. */
+  def takenChunk: Option[ChunkMessage] = taken
+
   /** The file is on its way to the store process, and the next write begins a new overlay. */
   def startSorting(): Unit = overlays.startSorting()
 
@@ -166,6 +176,7 @@ final class FamilySession(private[session] val session: Session, val family: Fam
   def forgetWrites(): Unit = {
     release()
     keyChange = 0
+    taken = None
   }
 
   def holdsMemory: Boolean = overlays.holdsMemory || changelog != null

@@ -33,6 +33,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** How often the session has committed: scans of before read memory that may be free. */
   def commits: Int = commitCount
   def version: LoadedVersion = base
+  /** Whether the change feed shows each write rather than each key. */
+  def feedsWrites: Boolean = host.feedsWrites
   def overlayBytes: Long = opened.valuesIterator.map(_.bytes).sum
 
   /** The families and keys of the base version, changed by what this session did. */
@@ -94,7 +96,15 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def seal(): Seq[ChunkMessage] = {
     requireOpen()
     finishSorting()
-    opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
+    opened.valuesIterator.flatMap(family => family.takenChunk ++ family.writeChunk(files)).toSeq
+  }
+
+  /** Sort files of writes that were taken, whose keys later files may have again. */
+  def sortTaken(chunks: Seq[ChunkMessage]): Unit = synchronized {
+    requireOpen()
+    finishSorting()
+    sorted = host.applyChunks(this, chunks)
+    finishSorting()
   }
 
   /** The segments that the store process has sorted for this session, newest first. */

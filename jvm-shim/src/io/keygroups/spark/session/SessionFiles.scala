@@ -7,6 +7,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import io.keygroups.spark.bridge.ChunkMessage
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
 
 /**
  * Owns the chunk files of a session. The store process deletes the files that it has read; this deletes what is left, when a
@@ -16,11 +17,20 @@ import org.apache.spark.internal.Logging
  */
 final class SessionFiles(folder: () => Path) extends Logging {
   private val paths = ConcurrentHashMap.newKeySet[Path]()
+  private val folders = ConcurrentHashMap.newKeySet[Path]()
 
   /** The path of a new file. */
   def newPath(): Path = {
     val path = folder().resolve(s"${UUID.randomUUID()}.chunk")
     paths.add(path)
+    path
+  }
+
+  /** A new folder, for files of a worker. */
+  def newFolder(): Path = {
+    val path = folder().resolve(UUID.randomUUID().toString)
+    Files.createDirectory(path)
+    folders.add(path)
     path
   }
 
@@ -34,5 +44,8 @@ final class SessionFiles(folder: () => Path) extends Logging {
 
   def delete(chunks: Seq[ChunkMessage]): Unit = chunks.foreach(chunk => delete(Paths.get(chunk.path)))
 
-  def deleteAll(): Unit = paths.forEach(path => delete(path))
+  def deleteAll(): Unit = {
+    paths.forEach(path => delete(path))
+    folders.forEach(path => SparkInternals.deleteRecursively(path.toFile))
+  }
 }

@@ -1,0 +1,115 @@
+package io.keygroups.spark.operators
+
+import io.keygroups.spark.bridge.Json
+import io.keygroups.spark.{Failures, KeyGroupStateStore}
+import org.apache.spark.TaskContext
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Expression, PythonUDF, SortOrder}
+import org.apache.spark.sql.execution.{SortExec, SparkPlan}
+import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric}
+import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.keygroups.WorkerInternals
+
+/**
+ * A function of `keygroups.key_by`. One Python worker gets all rows of the partition in batches, reads the files of the
+ * version itself, and leaves its writes in files, which become part of the next version.
+ */
+final class KeyedNode(node: TransformWithStateInPySparkExec, input: SparkPlan) extends OpenPythonNode(node, input) {
+  private val function = node.functionExpr.asInstanceOf[PythonUDF]
+  private val inputRows = new KeyedInput(function.children, node.groupingAttributes, input.output)
+  private val evaluator = WorkerInternals.overBatches(function, inputRows.schema, output, conf, pythonMetrics)
+  private val earliestTimer = new EarliestTimer
+  // Lazy: a superclass asks for the metrics while it is made.
+  lazy val declared: KeyedNode.Declared = KeyedNode.declared(node.functionExpr)
+
+  override protected def again(node: TransformWithStateInPySparkExec): TransformWithStateInPySparkExec =
+    new KeyedNode(node, node.child)
+
+  /** The worker finds the rows of a key by itself. */
+  override def requiredChildOrdering: Seq[Seq[SortOrder]] = Seq(Nil, Nil)
+
+  /** A row that comes out belongs to a row or a timer that the watermark before had not passed. */
+  override def produceOutputWatermark(inputWatermarkMs: Long): Option[Long] = Some(inputWatermarkMs)
+
+  /** A batch without input fires timers. */
+  override def shouldRunAnotherBatch(newInputWatermark: Long): Boolean =
+    eventTimeWatermarkForEviction.exists(newInputWatermark > _) || earliestTimer.value <= System.currentTimeMillis()
+
+  override def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
+    super.customStatefulOperatorMetrics ++ declared.metrics.map(name =>
+      StatefulOperatorCustomSumMetric(declared.metric(name), s"$name of operator ${declared.uid}"))
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    metrics // made on the driver
+    sparkContext.register(earliestTimer)
+    WorkerInternals.withStores(child.execute(), getStateInfo, session)(process)
+  }
+
+  private def process(store: StateStore, rows: Iterator[InternalRow]): Iterator[InternalRow] = {
+    val ours = store.asInstanceOf[KeyGroupStateStore]
+    val outputRows = longMetric("numOutputRows")
+    val writes = new WorkerWrites(ours)
+    val now = batchTimestampMs.getOrElse(System.currentTimeMillis())
+    val watermark = eventTimeWatermarkForEviction.filter(_ > 0).getOrElse(Long.MinValue) // Spark's is 0 where there is none
+    val input = inputRows.of(writes.view(watermark, now, getStateInfo.numPartitions), rows, ours.session.version.maxParallelism)
+    val start = System.nanoTime
+    val made = evaluator.createEvaluator().eval(TaskContext.getPartitionId(), input).map { row =>
+      outputRows += 1
+      row
+    }
+    WorkerInternals.atEnd(made) {
+      longMetric("allUpdatesTimeMs") += (System.nanoTime - start) / 1000000
+      report(writes.take())
+      longMetric("commitTimeMs") += timeTakenMs { ours.commit(); () }
+      setStoreMetrics(ours)
+      setOperatorMetrics()
+    }
+  }
+
+  private def report(written: Written): Unit = {
+    longMetric("numUpdatedStateRows") += written.families.filterNot(_.internal).flatMap(_.chunks).map(_.rows).sum
+    written.nextTimer.foreach(at => earliestTimer.add(at))
+    declared.metrics.foreach(name => longMetric(declared.metric(name)) += written.metrics.getOrElse(name, 0L))
+  }
+}
+
+private[operators] object KeyedNode {
+  /** What begins the name that Python gives to the function of such a node; a JSON text follows. */
+  val Function = "keygroups.process "
+
+  /**
+   * What is known of a function before it runs.
+   *
+   * @param metrics names of its counters and gauges
+   */
+  final case class Declared(uid: String, metrics: Seq[String]) {
+    /** Spark's name of a metric. */
+    def metric(name: String): String = s"$uid.$name"
+  }
+
+  def isOurs(node: TransformWithStateInPySparkExec): Boolean = node.functionExpr match {
+    case function: PythonUDF => function.name.startsWith(Function)
+    case _ => false
+  }
+
+  def declared(function: Expression): Declared =
+    Json.read[Declared](function.asInstanceOf[PythonUDF].name.drop(Function.length))
+
+  /** The child without the sort that Spark has put there for its own node. */
+  def unsorted(node: TransformWithStateInPySparkExec): SparkPlan = node.child match {
+    case SortExec(order, false, child, _) if node.requiredChildOrdering.head == order => child
+    case child => child
+  }
+
+  /** The name decides whose state an operator finds. */
+  def requireOwnNames(plan: SparkPlan): SparkPlan = {
+    val names = plan.collect { case node: KeyedNode => node.declared.uid }
+    names.diff(names.distinct).headOption.foreach { name =>
+      throw Failures.setting(s"two operators of the query have one uid (found '$name' twice): give each call of process, map " +
+        "and so on a uid of its own")
+    }
+    plan
+  }
+}

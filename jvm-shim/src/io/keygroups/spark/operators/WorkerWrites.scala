@@ -1,0 +1,94 @@
+package io.keygroups.spark.operators
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.Files
+
+import io.keygroups.spark.{Failures, Families, KeyGroupStateStore}
+import io.keygroups.spark.bridge.{ChunkMessage, Json}
+import org.apache.spark.sql.execution.streaming.state._
+import org.apache.spark.sql.types.{DataType, StructType}
+
+/** What a worker is told of its version; the other side is `keygroups.partition.view`. */
+case class WorkerView(folder: String, segments: Seq[String], families: Map[String, StoredFamily], maxParallelism: Int,
+    watermark: Long, now: Long, partition: Int, partitions: Int)
+
+/** A column family of the version. */
+case class StoredFamily(number: Int, keySchema: String, valueSchema: String, lists: Boolean)
+
+/** A family that a worker has written to. */
+case class WrittenFamily(name: String, keySchema: String, valueSchema: String, prefixColumns: Int, rangeColumns: Int,
+    lists: Boolean, internal: Boolean, newKeys: Long, chunks: Seq[WrittenChunk])
+
+case class WrittenChunk(path: String, rows: Int, keyBytes: Long, valueBytes: Long)
+
+/**
+ * What a worker did.
+ *
+ * @param nextTimer when its next processing timer is due
+ * @param metrics the function's counters and gauges
+ */
+case class Written(families: Seq[WrittenFamily], nextTimer: Option[Long], metrics: Map[String, Long])
+
+/** The files through which a Python worker hands its writes to the store of its task. */
+private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
+  requireFit()
+  private val folder = store.session.files.newFolder()
+
+  /** The version that a worker begins with, and the times of the batch in milliseconds. */
+  def view(watermark: Long, now: Long, partitions: Int): String = {
+    val version = store.session.version
+    val families = version.catalog.families.map { family =>
+      family.name -> StoredFamily(family.id, family.key_schema, family.value_schema, family.lists)
+    }
+    val segments = version.segments.toSeq.map(_.view.path)
+    val partition = store.id.partitionId
+    Json.write(WorkerView(folder.toString, segments, families.toMap, version.maxParallelism, watermark, now, partition, partitions))
+  }
+
+  /** Make the worker's writes those of the store's session. */
+  def take(): Written = {
+    val written = Json.read[Written](new String(Files.readAllBytes(folder.resolve("written.json")), UTF_8))
+    val families = written.families
+    families.foreach(declare)
+    val rounds = families.map(_.chunks.length).maxOption.getOrElse(0)
+    // Older chunks of a family are sorted first: a commit takes one of each.
+    for (round <- 0 until rounds - 1) {
+      store.session.sortTaken(families.filter(_.chunks.length > round + 1).map(family => chunk(family, round)))
+    }
+    families.foreach { family =>
+      val last = family.chunks.indices.lastOption.map(chunk(family, _))
+      store.session.find(family.name).get.take(last, family.newKeys)
+    }
+    written
+  }
+
+  /** KeyGroupsException if a setting asks for what a worker does not do. */
+  private def requireFit(): Unit = {
+    val session = store.session
+    if (session.expiry.horizon > 0) refuse("keyGroups.ttl is set", "leave this operator out of keyGroups.ttlOperators, or ttl unset")
+    if (session.feedsWrites) refuse("keyGroups.changeFeed is writes", "set it to keys")
+    if (session.catalog.families.exists(_.encoding != Families.UnsafeRows)) {
+      refuse("the values are encoded as Avro", "set spark.sql.streaming.stateStore.encodingFormat to unsaferow")
+    }
+  }
+
+  private def refuse(found: String, fix: String): Nothing =
+    throw Failures.setting(s"a function of keygroups.key_by cannot run with this setting (found $found): $fix")
+
+  private def declare(family: WrittenFamily): Unit = {
+    val keySchema = schema(family.keySchema)
+    val encoder =
+      if (family.rangeColumns > 0) RangeKeyScanStateEncoderSpec(keySchema, 0 until family.rangeColumns)
+      else if (family.prefixColumns > 0) PrefixKeyScanStateEncoderSpec(keySchema, family.prefixColumns)
+      else NoPrefixKeyStateEncoderSpec(keySchema)
+    store.createColFamilyIfAbsent(family.name, keySchema, schema(family.valueSchema), encoder, family.lists, family.internal)
+  }
+
+  private def schema(json: String): StructType = DataType.fromJson(json).asInstanceOf[StructType]
+
+  private def chunk(family: WrittenFamily, number: Int): ChunkMessage = {
+    val written = family.chunks(number)
+    val id = store.session.find(family.name).get.family.id
+    ChunkMessage(id, written.path, written.rows, written.keyBytes, written.valueBytes)
+  }
+}

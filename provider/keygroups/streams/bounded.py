@@ -1,0 +1,91 @@
+"""A keyed function over a DataFrame that is no stream."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql import types as spark
+
+from keygroups.keyed.scope import NO_TIME
+from keygroups.partition.keys import Key, hashed_locator
+from keygroups.partition.task import PartitionTask
+from keygroups.partition.view import View
+from keygroups.rows.encode import row_encoder
+from keygroups.segment.arrays import numpy
+from keygroups.streams.incoming import distinct, values_of
+from keygroups.streams.rows import in_batches, open_task, processed
+from keygroups.streams.side_outputs import with_sides
+from keygroups.streams.spec import Operator
+
+KEY_GROUPS: Final = 128
+HASH: Final = "__hash"
+
+
+def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> DataFrame:
+    """Give what a function makes of all rows, which come in the order of their event time if they have one.
+
+    Args:
+        frame: The rows.
+        key: What they are keyed by.
+        operator: The function.
+    """
+    names = [f"__key{i}" for i in range(len(key))]
+    keys = [_normal(one, field).alias(name) for one, field, name in zip(key, operator.key.fields, names, strict=True)]
+    given = frame.select("*", *keys)
+    given = given.select("*", sql.hash(*names).alias(HASH)).repartition(*names)
+    if operator.event_time is not None:
+        given = given.sortWithinPartitions(given[f"`{operator.columns[operator.event_time]}`"])
+    return given.mapInArrow(BoundedFunction(operator), with_sides(operator.output, operator.tags, operator.uid))
+
+
+@dataclass(frozen=True)
+class BoundedFunction:
+    """What Spark pickles, and calls once for each partition.
+
+    Args:
+        operator: What it runs.
+    """
+
+    operator: Operator
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Run over the batches of a partition, and fire all timers at the end."""
+        context = TaskContext.get()
+        partition = 0 if context is None else context.partitionId()
+        with TemporaryDirectory(prefix="keygroups-") as folder:
+            now = int(time.time() * 1000)
+            task = open_task(self.operator, View(folder, (), {}, KEY_GROUPS, NO_TIME, now, partition))
+            keys = _Keys(self.operator.key)
+            rows = processed(self.operator, task, batches, keys.of)
+            yield from in_batches(self.operator, chain(rows, task.end_of_input(), task.end()))
+
+
+class _Keys:
+    """Finds the keys of rows, whose columns come after those of the input."""
+
+    def __init__(self, key: spark.StructType) -> None:
+        self._encode, self._width = row_encoder(key), len(key.fields)
+
+    def of(self, batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
+        columns = [values_of(batch.column(batch.num_columns - 1 - self._width + i)) for i in range(self._width)]
+        stored, first, codes = distinct(pa.array(self._encode(list(zip(*columns, strict=True))), pa.binary()))
+        hashes = numpy(batch.column(HASH))[first].tolist()
+        locators = [hashed_locator(code % KEY_GROUPS, data) for code, data in zip(hashes, stored, strict=True)]
+        keys = task.keys.see(stored, hashes, locators)
+        return [keys[code] for code in codes]
+
+
+def _normal(column: Column, field: spark.StructField) -> Column:
+    """The column with one zero: -0.0 and 0.0 are the same key, as in Spark's own grouping."""
+    if isinstance(field.dataType, spark.FloatType | spark.DoubleType):
+        return sql.when(column == 0, sql.lit(0.0).cast(field.dataType)).otherwise(column)
+    return column

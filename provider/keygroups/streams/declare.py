@@ -1,0 +1,56 @@
+"""What a function asks for when it is opened: Spark has to know of it before the first batch of a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from keygroups.functions.base import KeyedProcessFunction
+from keygroups.keyed.memory import MemoryTables
+from keygroups.keyed.scope import Scope
+from keygroups.partition.forms import entry_form, name_schema
+from keygroups.state.descriptors import MapStateDescriptor, StateDescriptor
+from keygroups.streams.context import Place, WorkerContext
+
+
+@dataclass(frozen=True)
+class Declared:
+    """States and names of metrics, in the order in which they were asked for."""
+
+    states: list[StateDescriptor]
+    metrics: list[str]
+
+
+def opened(function: KeyedProcessFunction, uid: str, parameters: dict[str, str]) -> Declared:
+    """Open and close a function to see what it asks for.
+
+    Raises:
+        StateError: It asks for something that there cannot be.
+        SettingError: A type cannot be stored.
+    """
+    context = WorkerContext(uid, MemoryTables(), Scope(), parameters, Place())
+    function.open(context)
+    metrics = context.metrics.names()
+    function.close()
+    for descriptor in context.descriptors():
+        entry_form(descriptor)
+        if isinstance(descriptor, MapStateDescriptor):
+            name_schema(descriptor.key_type)
+    return Declared(context.descriptors(), metrics)
+
+
+def declare(client: Any, states: list[StateDescriptor]) -> None:
+    """Tell Spark of the states, whose schemas it keeps and checks.
+
+    Args:
+        client: ``StatefulProcessorApiClient`` of PySpark.
+        states: The states.
+    """
+    for descriptor in states:
+        if isinstance(descriptor, MapStateDescriptor):
+            schema = entry_form(descriptor, nullable=True).schema
+            client.get_map_state(descriptor.name, name_schema(descriptor.key_type), schema, None)
+        elif descriptor.kind == "list":
+            client.get_list_state(descriptor.name, entry_form(descriptor).schema, None)
+        else:
+            client.get_value_state(descriptor.name, entry_form(descriptor).schema, None)

@@ -1,0 +1,222 @@
+"""``key_by``: a DataFrame whose rows a function takes key by key."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.serializers import CPickleSerializer
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sql
+from pyspark.sql import types as spark
+from pyspark.util import PythonEvalType
+
+from keygroups.configure import EXTENSIONS, EXTENSIONS_SETTING, PROVIDER, PROVIDER_CLASS
+from keygroups.errors import SettingError
+from keygroups.functions.base import FilterFunction, FlatMapFunction, KeyedProcessFunction, MapFunction
+from keygroups.functions.output_tag import OutputTag
+from keygroups.rows.decode import row_decoder
+from keygroups.settings import PREFIX, declaration
+from keygroups.state.errors import StateError
+from keygroups.state.folding import ReduceFunction
+from keygroups.state.types import parse_type
+from keygroups.streams.adapters import Filter, FilterWithState, FlatMapper, FlatWithState, Mapper, Reducer, WithState
+from keygroups.streams.bounded import bounded
+from keygroups.streams.declare import opened
+from keygroups.streams.outgoing import batch_maker
+from keygroups.streams.side_outputs import with_sides
+from keygroups.streams.spec import Operator
+from keygroups.streams.worker import StreamingFunction
+
+FUNCTION: Final = "keygroups.process "
+"""What begins the name by which the shim knows our functions: KeyedNode.scala."""
+WATERMARK: Final = "spark.watermarkDelayMs"
+"""Metadata of the column that has the event time."""
+MEMORY: Final = "workerBytes"
+Output = str | spark.DataType
+
+
+class KeyedStream:
+    """The rows of a DataFrame by their keys. Each method gives a DataFrame, of a stream if the rows are one.
+
+    All take ``uid``, the name of the operator: its state is found by it, and so it must not change. They raise
+    ``StateError`` if the function is wrong, and ``SettingError`` if the session is.
+
+    Args:
+        frame: The rows.
+        columns: What the key is made of.
+    """
+
+    def __init__(self, frame: DataFrame, columns: Sequence[str | Column]) -> None:
+        """See the class."""
+        self._frame = frame
+        self._key = [sql.col(one) if isinstance(one, str) else one for one in columns]
+
+    def process(
+        self,
+        function: KeyedProcessFunction,
+        output_type: Output,
+        *,
+        uid: str,
+        side_outputs: Sequence[OutputTag] = (),
+    ) -> DataFrame:
+        """Give what a function makes of rows and timers.
+
+        Args:
+            function: The function.
+            output_type: Columns of what it yields, as DDL or a ``StructType``.
+            uid: Name of the operator.
+            side_outputs: Other outputs that it writes to. Each becomes a column: see ``side_output``.
+        """
+        operator = self._operator(function, output_type, uid, tuple(side_outputs))
+        if not self._frame.isStreaming:
+            return bounded(self._frame, self._key, operator)
+        return _streaming(self._frame, self._key, operator)
+
+    def map(self, function: MapFunction | Callable[[Any], Any], output_type: Output, *, uid: str) -> DataFrame:
+        """Give one row for each row."""
+        return self.process(Mapper(function), output_type, uid=uid)
+
+    def flat_map(self, function: FlatMapFunction | Callable[[Any], Any], output_type: Output, *, uid: str) -> DataFrame:
+        """Give any number of rows for each row."""
+        return self.process(FlatMapper(function), output_type, uid=uid)
+
+    def filter(self, function: FilterFunction | Callable[[Any], bool], *, uid: str) -> DataFrame:
+        """Give the rows for which a function gives true."""
+        return self.process(Filter(function), self._frame.schema, uid=uid)
+
+    def reduce(self, function: ReduceFunction[Any] | Callable[[Any, Any], Any], *, uid: str) -> DataFrame:
+        """Give for each row what all rows of its key have come to by then.
+
+        Args:
+            function: Makes one row of two, the older one first.
+            uid: Name of the operator.
+        """
+        return self.process(Reducer(function, self._frame.schema), self._frame.schema, uid=uid)
+
+    def map_with_state(
+        self, function: Callable[[Any, Any], Any], output_type: Output, state_type: Output, *, uid: str
+    ) -> DataFrame:
+        """Give one row for each row.
+
+        Args:
+            function: ``(row, state) -> (row of the output, new state)``; None is no state.
+            output_type: Columns of the output.
+            state_type: Type of the state.
+            uid: Name of the operator.
+        """
+        return self.process(WithState(function, state_type, uid), output_type, uid=uid)
+
+    def flat_map_with_state(
+        self, function: Callable[[Any, Any], Any], output_type: Output, state_type: Output, *, uid: str
+    ) -> DataFrame:
+        """Give any number of rows for each row: ``(row, state) -> (rows of the output, new state)``."""
+        return self.process(FlatWithState(function, state_type, uid), output_type, uid=uid)
+
+    def filter_with_state(self, function: Callable[[Any, Any], Any], state_type: Output, *, uid: str) -> DataFrame:
+        """Give some of the rows: ``(row, state) -> (whether it stays, new state)``."""
+        return self.process(FilterWithState(function, state_type, uid), self._frame.schema, uid=uid)
+
+    def _operator(
+        self, function: KeyedProcessFunction, output_type: Output, uid: str, tags: tuple[OutputTag, ...]
+    ) -> Operator:
+        _require_function(function, uid)
+        output = parse_type(output_type)
+        if not isinstance(output, spark.StructType):
+            raise StateError(
+                f"the output type of operator {uid!r} has no columns",
+                expected="DDL such as 'user string, n bigint'",
+                found=output.simpleString(),
+            )
+        key = self._frame.select(*self._key).schema
+        row_decoder(key)
+        batch_maker(with_sides(output, tags, uid), uid)
+        times = [i for i, one in enumerate(self._frame.schema.fields) if WATERMARK in one.metadata]
+        session = self._frame.sparkSession
+        default = declaration(MEMORY)
+        memory = default.parse(str(session.conf.get(PREFIX + MEMORY, str(default.default))))
+        return Operator(
+            function, uid, tuple(self._frame.columns), key, output, tags, times[0] if times else None, int(memory),
+            session.conf.getAll,
+        )  # fmt: skip
+
+
+def key_by(frame: DataFrame, *columns: str | Column) -> KeyedStream:
+    """Give the rows of a DataFrame by their keys.
+
+    Args:
+        frame: The rows; of a stream or not.
+        *columns: What the key is made of.
+
+    Raises:
+        SettingError: There is no column, or the DataFrame is one of Spark Connect.
+    """
+    if not columns:
+        raise SettingError("key_by has no column", fix="name the columns of the key")
+    if not hasattr(frame, "_jdf"):
+        raise SettingError(
+            "key_by does not work on a Spark Connect client",
+            expected="a DataFrame of a classic session",
+            found=type(frame).__module__,
+            fix="run the query where the driver is: Connect has no way to plan our operator",
+        )
+    return KeyedStream(frame, columns)
+
+
+def _streaming(frame: DataFrame, key: Sequence[Column], operator: Operator) -> DataFrame:
+    session = frame.sparkSession
+    _require_provider(session, operator.uid)
+    function = StreamingFunction(operator)
+    declared = opened(_pickled_copy(operator.function, operator.uid), operator.uid, operator.parameters)
+
+    def run(*given: Any) -> Any:
+        return function(*given)
+
+    run.__name__ = FUNCTION + json.dumps({"uid": operator.uid, "metrics": declared.metrics})
+    output = with_sides(operator.output, operator.tags, operator.uid)
+    kind: Any = PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF
+    make_udf: Any = sql.pandas_udf  # type: ignore[attr-defined]
+    column = make_udf(run, output, kind)(*(frame["`" + name.replace("`", "``") + "`"] for name in frame.columns))
+    grouped: Any = frame.groupBy(*key)
+    parsed = session._jsparkSession.parseDataType(output.json())
+    # The mode of time decides nothing but what a checkpoint may go on with: a watermark may come and go.
+    java = grouped._jgd.transformWithStateInPySpark(column._jc, parsed, "Update", "ProcessingTime", None, "")
+    return DataFrame(java, session)
+
+
+def _require_function(function: object, uid: str) -> None:
+    if not uid or uid.__class__ is not str:
+        raise StateError("an operator has no name", expected="uid=, a text that is not empty", found=repr(uid))
+    if not isinstance(function, KeyedProcessFunction):
+        raise StateError(
+            f"operator {uid!r} has a wrong function", expected="a KeyedProcessFunction", found=repr(function)
+        )
+    _pickled_copy(function, uid)
+
+
+def _pickled_copy(function: KeyedProcessFunction, uid: str) -> KeyedProcessFunction:
+    """A copy as a worker gets it."""
+    pickled: Any = CPickleSerializer()
+    try:
+        copy: KeyedProcessFunction = pickled.loads(pickled.dumps(function))
+    except (PySparkException, TypeError, AttributeError, ValueError) as error:
+        raise StateError(
+            f"the function of operator {uid!r} cannot be sent to a worker",
+            found=str(error)[:300],
+            fix="make connections, locks and files in open, not in __init__",
+        ) from error
+    return copy
+
+
+def _require_provider(session: SparkSession, uid: str) -> None:
+    provider = session.conf.get(PROVIDER_CLASS, None)
+    extensions = str(session.conf.get(EXTENSIONS_SETTING, "")).split(",")
+    if provider != PROVIDER or EXTENSIONS not in extensions:
+        raise SettingError(
+            f"operator {uid!r} needs the state store provider of Keygroups",
+            expected=f"{PROVIDER_CLASS}={PROVIDER} and {EXTENSIONS_SETTING}={EXTENSIONS}",
+            found=f"{provider} and {','.join(extensions)}",
+            fix="build the session with keygroups.configure, or with what `keygroups conf` prints",
+        )

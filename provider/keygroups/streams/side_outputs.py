@@ -1,0 +1,110 @@
+"""Side outputs: each is a column of the result, a struct, which is null in all rows but its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sql
+from pyspark.sql import types as spark
+
+from keygroups.functions.output_tag import OutputTag
+from keygroups.keyed.operator import Output
+from keygroups.state.errors import StateError
+
+VALUE: Final = "value"
+"""The column of a side output whose type is no struct."""
+
+
+def side_output(frame: DataFrame, tag: OutputTag) -> DataFrame:
+    """Give the rows of a side output.
+
+    Args:
+        frame: What ``process`` gave, or a batch of it in ``foreachBatch``.
+        tag: The side output.
+
+    Returns:
+        Its rows, with the columns of its type, or a column ``value``.
+    """
+    column = sql.col(_quoted(tag.tag_id))
+    return frame.where(column.isNotNull()).select(f"{_quoted(tag.tag_id)}.*")
+
+
+def main_output(frame: DataFrame, *tags: OutputTag) -> DataFrame:
+    """Give the rows of the main output.
+
+    Args:
+        frame: What ``process`` gave, or a batch of it in ``foreachBatch``.
+        *tags: All side outputs of the function.
+
+    Returns:
+        Its rows, without the columns of the side outputs.
+    """
+    columns = [sql.col(_quoted(tag.tag_id)) for tag in tags]
+    if not columns:
+        return frame
+    return frame.where(reduce(lambda a, b: a & b, (column.isNull() for column in columns))).drop(*columns)
+
+
+def with_sides(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> spark.StructType:
+    """Give the schema of the result.
+
+    Raises:
+        StateError: Two columns would have one name.
+    """
+    fields = [*output.fields, *(spark.StructField(tag.tag_id, _struct(tag.type)) for tag in tags)]
+    names = [field.name for field in fields]
+    if doubled := {name for name in names if names.count(name) > 1}:
+        raise StateError(
+            f"two output columns of operator {uid!r} have one name",
+            found=", ".join(sorted(doubled)),
+            fix="name each side output and each column of the output type differently",
+        )
+    return spark.StructType([spark.StructField(field.name, field.dataType) for field in fields])
+
+
+def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Callable[[Output], Any]:
+    """Give what makes a row of the result from a row of any output.
+
+    Returns:
+        A function that raises ``StateError`` if the side output was not declared.
+    """
+    places = {tag.tag_id: i for i, tag in enumerate(tags)}
+    plain = [not isinstance(tag.type, spark.StructType) for tag in tags]
+    nothing = (None,) * len(tags)
+    width, names = len(output.fields), output.names
+
+    def main(row: Any) -> Any:
+        if isinstance(row, dict):
+            return row
+        if width == 1 and not isinstance(row, tuple | list):
+            row = (row,)
+        return (*row, *nothing)
+
+    def make(given: Output) -> Any:
+        tag, row = given
+        if tag is None:
+            return main(row)
+        place = places.get(tag.tag_id)
+        if place is None:
+            raise StateError(
+                f"operator {uid!r} gave a row for a side output that it did not declare",
+                expected=", ".join(places) or "no side output",
+                found=tag.tag_id,
+                fix="list each OutputTag in process(..., side_outputs=[...])",
+            )
+        side: list[Any] = list(nothing)
+        side[place] = (row,) if plain[place] else row
+        return (*(None for _ in names), *side)
+
+    return make if tags else lambda given: given[1] if given[0] is None else make(given)
+
+
+def _struct(kind: spark.DataType) -> spark.StructType:
+    return kind if isinstance(kind, spark.StructType) else spark.StructType([spark.StructField(VALUE, kind)])
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,72 @@
+"""A keyed function in a Python worker of a stream.
+
+The node in the shim that runs it is KeyedNode.scala. Its first row has the version in place of a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasFuncMode as Mode
+
+from keygroups.errors import SettingError
+from keygroups.partition.keys import Key
+from keygroups.partition.task import PartitionTask
+from keygroups.partition.view import View
+from keygroups.segment.arrays import numpy
+from keygroups.streams.declare import declare, opened
+from keygroups.streams.incoming import distinct
+from keygroups.streams.rows import in_batches, open_task, processed
+from keygroups.streams.spec import Operator
+
+KEY: Final = "__key"
+HASH: Final = "__hash"
+LOCATOR: Final = "__locator"
+
+
+@dataclass(frozen=True)
+class StreamingFunction:
+    """What Spark pickles, and calls in its workers.
+
+    Args:
+        operator: What it runs.
+    """
+
+    operator: Operator
+
+    def __call__(self, *given: Any) -> Iterator[Any]:
+        """Run over the batches of a partition; or, on the driver before a query begins, declare the states.
+
+        Raises:
+            SettingError: Spark's own node calls it: the session runs without our extension.
+        """
+        if len(given) == 1:
+            return self._batches(given[0])
+        client, mode = given[:2]
+        if mode != Mode.PRE_INIT:
+            raise SettingError(
+                f"operator {self.operator.uid!r} runs without the provider",
+                fix="set spark.sql.extensions and the state store provider as `keygroups conf` prints them",
+            )
+        operator = self.operator
+        declare(client, opened(operator.function, operator.uid, operator.parameters).states)
+        return iter(())
+
+    def _batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(batches)
+        view = msgspec.json.decode(first.column(KEY)[0].as_py(), type=View)
+        task = open_task(self.operator, view)
+        rows = processed(self.operator, task, chain((first.slice(1),), batches), _keys)
+        yield from in_batches(self.operator, chain(task.begin(), rows, task.end()))
+
+
+def _keys(batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
+    stored, first, codes = distinct(batch.column(KEY))
+    hashes = numpy(batch.column(HASH))[first].tolist()
+    keys = task.keys.see(stored, hashes, numpy(batch.column(LOCATOR))[first].tolist())
+    return [keys[code] for code in codes]
