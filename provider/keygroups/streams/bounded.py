@@ -22,6 +22,7 @@ from keygroups.partition.view import View
 from keygroups.rows.encode import row_encoder
 from keygroups.segment.arrays import numpy
 from keygroups.streams.incoming import distinct, values_of
+from keygroups.streams.key_columns import quoted
 from keygroups.streams.rows import in_batches, open_task, processed
 from keygroups.streams.side_outputs import with_sides
 from keygroups.streams.spec import Operator
@@ -43,7 +44,7 @@ def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> Data
     given = frame.select("*", *keys)
     given = given.select("*", sql.hash(*names).alias(HASH)).repartition(*names)
     if operator.event_time is not None:
-        given = given.sortWithinPartitions(given[f"`{operator.columns[operator.event_time]}`"])
+        given = given.sortWithinPartitions(given[quoted(operator.columns[operator.event_time])])
     return given.mapInArrow(BoundedFunction(operator), with_sides(operator.output, operator.tags, operator.uid))
 
 

@@ -25,6 +25,7 @@ from keygroups.state.types import parse_type
 from keygroups.streams.adapters import Filter, FilterWithState, FlatMapper, FlatWithState, Mapper, Reducer, WithState
 from keygroups.streams.bounded import bounded
 from keygroups.streams.declare import opened
+from keygroups.streams.key_columns import KeyColumns, key_columns, quoted
 from keygroups.streams.outgoing import batch_maker
 from keygroups.streams.side_outputs import with_sides
 from keygroups.streams.spec import Operator
@@ -44,15 +45,23 @@ class KeyedStream:
     All take ``uid``, the name of the operator: its state is found by it, and so it must not change. They raise
     ``StateError`` if the function is wrong, and ``SettingError`` if the session is.
 
+    Those that take ``event_time`` give a DataFrame in which that column has the watermark, for operators behind it.
+
     Args:
         frame: The rows.
         columns: What the key is made of.
+        event_time: Name of the column with the time of a row; None for the one that has the watermark.
     """
 
-    def __init__(self, frame: DataFrame, columns: Sequence[str | Column]) -> None:
+    def __init__(self, frame: DataFrame, columns: Sequence[str | Column], event_time: str | None = None) -> None:
         """See the class."""
         self._frame = frame
-        self._key = [sql.col(one) if isinstance(one, str) else one for one in columns]
+        marked = [field.name for field in frame.schema.fields if WATERMARK in field.metadata]
+        self._watermarked = marked[0] if marked else None
+        self._event_time = event_time or self._watermarked
+        if self._event_time is not None:
+            _require_time(frame.schema, self._event_time)
+        self._key = key_columns(frame, columns)
 
     def process(
         self,
@@ -60,6 +69,7 @@ class KeyedStream:
         output_type: Output,
         *,
         uid: str,
+        event_time: str | None = None,
         side_outputs: Sequence[OutputTag] = (),
     ) -> DataFrame:
         """Give what a function makes of rows and timers.
@@ -68,24 +78,39 @@ class KeyedStream:
             function: The function.
             output_type: Columns of what it yields, as DDL or a ``StructType``.
             uid: Name of the operator.
+            event_time: Column of the output that has its event time.
             side_outputs: Other outputs that it writes to. Each becomes a column: see ``side_output``.
         """
         operator = self._operator(function, output_type, uid, tuple(side_outputs))
         if not self._frame.isStreaming:
-            return bounded(self._frame, self._key, operator)
-        return _streaming(self._frame, self._key, operator)
+            return bounded(self._frame, self._key.columns, operator)
+        return _streaming(self._frame, self._key, operator, event_time if self._watermarked else None)
 
-    def map(self, function: MapFunction | Callable[[Any], Any], output_type: Output, *, uid: str) -> DataFrame:
+    def map(
+        self,
+        function: MapFunction | Callable[[Any], Any],
+        output_type: Output,
+        *,
+        uid: str,
+        event_time: str | None = None,
+    ) -> DataFrame:
         """Give one row for each row."""
-        return self.process(Mapper(function), output_type, uid=uid)
+        return self.process(Mapper(function), output_type, uid=uid, event_time=event_time)
 
-    def flat_map(self, function: FlatMapFunction | Callable[[Any], Any], output_type: Output, *, uid: str) -> DataFrame:
+    def flat_map(
+        self,
+        function: FlatMapFunction | Callable[[Any], Any],
+        output_type: Output,
+        *,
+        uid: str,
+        event_time: str | None = None,
+    ) -> DataFrame:
         """Give any number of rows for each row."""
-        return self.process(FlatMapper(function), output_type, uid=uid)
+        return self.process(FlatMapper(function), output_type, uid=uid, event_time=event_time)
 
     def filter(self, function: FilterFunction | Callable[[Any], bool], *, uid: str) -> DataFrame:
         """Give the rows for which a function gives true."""
-        return self.process(Filter(function), self._frame.schema, uid=uid)
+        return self._same_columns(Filter(function), uid)
 
     def reduce(self, function: ReduceFunction[Any] | Callable[[Any, Any], Any], *, uid: str) -> DataFrame:
         """Give for each row what all rows of its key have come to by then.
@@ -94,10 +119,16 @@ class KeyedStream:
             function: Makes one row of two, the older one first.
             uid: Name of the operator.
         """
-        return self.process(Reducer(function, self._frame.schema), self._frame.schema, uid=uid)
+        return self._same_columns(Reducer(function, self._frame.schema), uid)
 
     def map_with_state(
-        self, function: Callable[[Any, Any], Any], output_type: Output, state_type: Output, *, uid: str
+        self,
+        function: Callable[[Any, Any], Any],
+        output_type: Output,
+        state_type: Output,
+        *,
+        uid: str,
+        event_time: str | None = None,
     ) -> DataFrame:
         """Give one row for each row.
 
@@ -106,18 +137,28 @@ class KeyedStream:
             output_type: Columns of the output.
             state_type: Type of the state.
             uid: Name of the operator.
+            event_time: Column of the output that has its event time.
         """
-        return self.process(WithState(function, state_type, uid), output_type, uid=uid)
+        return self.process(WithState(function, state_type, uid), output_type, uid=uid, event_time=event_time)
 
     def flat_map_with_state(
-        self, function: Callable[[Any, Any], Any], output_type: Output, state_type: Output, *, uid: str
+        self,
+        function: Callable[[Any, Any], Any],
+        output_type: Output,
+        state_type: Output,
+        *,
+        uid: str,
+        event_time: str | None = None,
     ) -> DataFrame:
         """Give any number of rows for each row: ``(row, state) -> (rows of the output, new state)``."""
-        return self.process(FlatWithState(function, state_type, uid), output_type, uid=uid)
+        return self.process(FlatWithState(function, state_type, uid), output_type, uid=uid, event_time=event_time)
 
     def filter_with_state(self, function: Callable[[Any, Any], Any], state_type: Output, *, uid: str) -> DataFrame:
         """Give some of the rows: ``(row, state) -> (whether it stays, new state)``."""
-        return self.process(FilterWithState(function, state_type, uid), self._frame.schema, uid=uid)
+        return self._same_columns(FilterWithState(function, state_type, uid), uid)
+
+    def _same_columns(self, function: KeyedProcessFunction, uid: str) -> DataFrame:
+        return self.process(function, self._frame.schema, uid=uid, event_time=self._watermarked)
 
     def _operator(
         self, function: KeyedProcessFunction, output_type: Output, uid: str, tags: tuple[OutputTag, ...]
@@ -130,28 +171,29 @@ class KeyedStream:
                 expected="DDL such as 'user string, n bigint'",
                 found=output.simpleString(),
             )
-        key = self._frame.select(*self._key).schema
+        key = self._frame.select(*self._key.columns).schema
         row_decoder(key)
         batch_maker(with_sides(output, tags, uid), uid)
-        times = [i for i, one in enumerate(self._frame.schema.fields) if WATERMARK in one.metadata]
+        columns = tuple(self._frame.columns)
+        time = None if self._event_time is None else columns.index(self._event_time)
         session = self._frame.sparkSession
         default = declaration(MEMORY)
         memory = default.parse(str(session.conf.get(PREFIX + MEMORY, str(default.default))))
-        return Operator(
-            function, uid, tuple(self._frame.columns), key, output, tags, times[0] if times else None, int(memory),
-            session.conf.getAll,
-        )  # fmt: skip
+        parameters = session.conf.getAll
+        return Operator(function, uid, columns, key, output, tags, time, int(memory), parameters)
 
 
-def key_by(frame: DataFrame, *columns: str | Column) -> KeyedStream:
+def key_by(frame: DataFrame, *columns: str | Column, event_time: str | None = None) -> KeyedStream:
     """Give the rows of a DataFrame by their keys.
 
     Args:
         frame: The rows; of a stream or not.
         *columns: What the key is made of.
+        event_time: Name of the column with the time of a row, which ``ctx.timestamp()`` gives. Without it that is the
+            one with the watermark. A DataFrame that is no stream has none: there it has to be named.
 
     Raises:
-        SettingError: There is no column, or the DataFrame is one of Spark Connect.
+        SettingError: There is no column, that of the time is no timestamp, or the DataFrame is one of Spark Connect.
     """
     if not columns:
         raise SettingError("key_by has no column", fix="name the columns of the key")
@@ -162,10 +204,10 @@ def key_by(frame: DataFrame, *columns: str | Column) -> KeyedStream:
             found=type(frame).__module__,
             fix="run the query where the driver is: Connect has no way to plan our operator",
         )
-    return KeyedStream(frame, columns)
+    return KeyedStream(frame, columns, event_time)
 
 
-def _streaming(frame: DataFrame, key: Sequence[Column], operator: Operator) -> DataFrame:
+def _streaming(frame: DataFrame, key: KeyColumns, operator: Operator, event_time: str | None) -> DataFrame:
     session = frame.sparkSession
     _require_provider(session, operator.uid)
     function = StreamingFunction(operator)
@@ -178,12 +220,24 @@ def _streaming(frame: DataFrame, key: Sequence[Column], operator: Operator) -> D
     output = with_sides(operator.output, operator.tags, operator.uid)
     kind: Any = PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF
     make_udf: Any = sql.pandas_udf  # type: ignore[attr-defined]
-    column = make_udf(run, output, kind)(*(frame["`" + name.replace("`", "``") + "`"] for name in frame.columns))
-    grouped: Any = frame.groupBy(*key)
+    column = make_udf(run, output, kind)(*(frame[quoted(name)] for name in frame.columns))
+    grouped: Any = frame.select("*", *key.computed).groupBy(*map(quoted, operator.key.names))
     parsed = session._jsparkSession.parseDataType(output.json())
     # The mode of time decides nothing but what a checkpoint may go on with: a watermark may come and go.
-    java = grouped._jgd.transformWithStateInPySpark(column._jc, parsed, "Update", "ProcessingTime", None, "")
+    java = grouped._jgd.transformWithStateInPySpark(
+        column._jc, parsed, "Update", "ProcessingTime", None, event_time or ""
+    )
     return DataFrame(java, session)
+
+
+def _require_time(schema: spark.StructType, column: str) -> None:
+    kinds = {field.name: field.dataType for field in schema.fields}
+    if not isinstance(kinds.get(column), spark.TimestampType | spark.TimestampNTZType):
+        raise SettingError(
+            "event_time is no column with a time",
+            expected="the name of a timestamp column of the DataFrame",
+            found=f"{column} in {schema.simpleString()}",
+        )
 
 
 def _require_function(function: object, uid: str) -> None:

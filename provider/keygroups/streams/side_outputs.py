@@ -13,6 +13,7 @@ from pyspark.sql import types as spark
 from keygroups.functions.output_tag import OutputTag
 from keygroups.keyed.operator import Output
 from keygroups.state.errors import StateError
+from keygroups.streams.key_columns import quoted
 
 VALUE: Final = "value"
 """The column of a side output whose type is no struct."""
@@ -28,8 +29,8 @@ def side_output(frame: DataFrame, tag: OutputTag) -> DataFrame:
     Returns:
         Its rows, with the columns of its type, or a column ``value``.
     """
-    column = sql.col(_quoted(tag.tag_id))
-    return frame.where(column.isNotNull()).select(f"{_quoted(tag.tag_id)}.*")
+    column = sql.col(quoted(tag.tag_id))
+    return frame.where(column.isNotNull()).select(f"{quoted(tag.tag_id)}.*")
 
 
 def main_output(frame: DataFrame, *tags: OutputTag) -> DataFrame:
@@ -42,7 +43,7 @@ def main_output(frame: DataFrame, *tags: OutputTag) -> DataFrame:
     Returns:
         Its rows, without the columns of the side outputs.
     """
-    columns = [sql.col(_quoted(tag.tag_id)) for tag in tags]
+    columns = [sql.col(quoted(tag.tag_id)) for tag in tags]
     if not columns:
         return frame
     return frame.where(reduce(lambda a, b: a & b, (column.isNull() for column in columns))).drop(*columns)
@@ -104,7 +105,3 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
 
 def _struct(kind: spark.DataType) -> spark.StructType:
     return kind if isinstance(kind, spark.StructType) else spark.StructType([spark.StructField(VALUE, kind)])
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -70,8 +70,8 @@ final class KeyedNode(node: TransformWithStateInPySparkExec, input: SparkPlan) e
 
   private def report(written: Written): Unit = {
     longMetric("numUpdatedStateRows") += written.families.filterNot(_.internal).flatMap(_.chunks).map(_.rows).sum
-    written.nextTimer.foreach(at => earliestTimer.add(at))
-    declared.metrics.foreach(name => longMetric(declared.metric(name)) += written.metrics.getOrElse(name, 0L))
+    written.nextTimer.foreach(earliestTimer.add)
+    declared.metrics.foreach(name => longMetric(declared.metric(name)) += written.metrics(name))
   }
 }
 

@@ -1,5 +1,6 @@
 package io.keygroups.spark.operators
 
+import java.lang.{Long => JavaLong} // Jackson knows no other in collections
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
 
@@ -27,7 +28,7 @@ case class WrittenChunk(path: String, rows: Int, keyBytes: Long, valueBytes: Lon
  * @param nextTimer when its next processing timer is due
  * @param metrics the function's counters and gauges
  */
-case class Written(families: Seq[WrittenFamily], nextTimer: Option[Long], metrics: Map[String, Long])
+case class Written(families: Seq[WrittenFamily], nextTimer: Option[JavaLong], metrics: Map[String, JavaLong])
 
 /** The files through which a Python worker hands its writes to the store of its task. */
 private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
