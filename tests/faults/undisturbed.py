@@ -1,4 +1,4 @@
-"""What the queries show when nothing disturbs them, with Spark's RocksDB provider."""
+"""What the queries show when nothing disturbs them, with Spark's RocksDB provider if they run on it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def undisturbed(cache: Path, queries: Sequence[str], batches: int) -> dict[str, 
             shutil.rmtree(folder / "checkpoint" / name, ignore_errors=True)
             shutil.rmtree(output / name, ignore_errors=True)
         conf = JOIN_FORMAT | {"spark.test.batches": str(batches)}
-        Job(folder, folder, str(folder / "checkpoint"), conf, "", "rocksdb", new, Path(script.__file__)).complete()
+        for peer in dict.fromkeys(QUERIES[name].peer for name in new):
+            chosen = [name for name in new if QUERIES[name].peer == peer]
+            Job(folder, folder, str(folder / "checkpoint"), conf, "", peer, chosen, Path(script.__file__)).complete()
     return {name: _checked(name, output / name) for name in queries}
 
 

@@ -199,7 +199,7 @@ def _chunk(family: WrittenFamily, numbers: dict[str, int], number: int) -> Chunk
 
 def _with(catalog: Catalog, family: WrittenFamily) -> Catalog:
     """The catalog with a family, and the keys that it has by now."""
-    known = {one.name: one for one in catalog.families}
+    known = {one.name: one for one in catalog.families if not (one.name == family.name and family.replaces)}
     number = known[family.name].id if family.name in known else catalog.next_family
     keys = (known[family.name].num_keys if family.name in known else 0) + family.new_keys
     order = {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": [0]}
@@ -207,5 +207,5 @@ def _with(catalog: Catalog, family: WrittenFamily) -> Catalog:
     changed = Family(
         number, family.name, family.key_schema, family.value_schema, encoder, "unsaferow", family.lists, num_keys=keys
     )
-    families = {one.id: one for one in (*catalog.families, changed)}
+    families = {one.id: one for one in (*known.values(), changed)}
     return Catalog(tuple(families[id_] for id_ in sorted(families)), max(catalog.next_family, number + 1))

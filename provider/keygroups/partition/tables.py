@@ -167,7 +167,11 @@ class FileTables:
             return table
         read = reader_of(schema, descriptor, self._view.now)
         chunks = rewritten(table.sealed, read, table.form, lists=isinstance(table, FileLists))
-        kept.rewritten = [segment for rows in chunks if (segment := self._sorted(kept, rows))]
+        kept.family = msgspec.structs.replace(kept.family, replaces=True)
+        for rows in chunks:
+            kept.new_keys += len(rows.keys)
+            if segment := self._sorted(kept, rows):
+                kept.rewritten.append(segment)
         table.sealed.replace([segment.blocks for segment in kept.rewritten])
         return table
 

@@ -67,6 +67,7 @@ class WrittenFamily(msgspec.Struct, frozen=True, rename="camel"):
         internal: Whether its keys are not counted as the user's.
         new_keys: Keys that it has more than before.
         chunks: The writes, oldest first.
+        replaces: Whether these are all rows of the family, in place of those in the version, which have another form.
     """
 
     name: str
@@ -78,6 +79,7 @@ class WrittenFamily(msgspec.Struct, frozen=True, rename="camel"):
     internal: bool
     new_keys: int
     chunks: tuple[WrittenChunk, ...]
+    replaces: bool = False
 
 
 class Written(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from pyspark.errors import PySparkException
 from pyspark.serializers import CPickleSerializer
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
@@ -84,7 +83,7 @@ class KeyedStream:
         operator = self._operator(function, output_type, uid, tuple(side_outputs))
         if not self._frame.isStreaming:
             return bounded(self._frame, self._key.columns, operator)
-        return _streaming(self._frame, self._key, operator, event_time if self._watermarked else None)
+        return _streaming(self._frame, self._key, operator, event_time, watermarked=self._watermarked is not None)
 
     def map(
         self,
@@ -207,7 +206,9 @@ def key_by(frame: DataFrame, *columns: str | Column, event_time: str | None = No
     return KeyedStream(frame, columns, event_time)
 
 
-def _streaming(frame: DataFrame, key: KeyColumns, operator: Operator, event_time: str | None) -> DataFrame:
+def _streaming(
+    frame: DataFrame, key: KeyColumns, operator: Operator, event_time: str | None, *, watermarked: bool
+) -> DataFrame:
     session = frame.sparkSession
     _require_provider(session, operator.uid)
     function = StreamingFunction(operator)
@@ -223,9 +224,9 @@ def _streaming(frame: DataFrame, key: KeyColumns, operator: Operator, event_time
     column = make_udf(run, output, kind)(*(frame[quoted(name)] for name in frame.columns))
     grouped: Any = frame.select("*", *key.computed).groupBy(*map(quoted, operator.key.names))
     parsed = session._jsparkSession.parseDataType(output.json())
-    # The mode of time decides nothing but what a checkpoint may go on with: a watermark may come and go.
+    time_mode = "EventTime" if watermarked else "ProcessingTime"  # decides which timers Spark's state reader shows
     java = grouped._jgd.transformWithStateInPySpark(
-        column._jc, parsed, "Update", "ProcessingTime", None, event_time or ""
+        column._jc, parsed, "Update", time_mode, None, (event_time or "") if watermarked else ""
     )
     return DataFrame(java, session)
 
@@ -255,7 +256,7 @@ def _pickled_copy(function: KeyedProcessFunction, uid: str) -> KeyedProcessFunct
     pickled: Any = CPickleSerializer()
     try:
         copy: KeyedProcessFunction = pickled.loads(pickled.dumps(function))
-    except (PySparkException, TypeError, AttributeError, ValueError) as error:
+    except Exception as error:
         raise StateError(
             f"the function of operator {uid!r} cannot be sent to a worker",
             found=str(error)[:300],

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from faults.queries import builtin, groups, transforms
+from faults.queries import builtin, groups, keyed, transforms
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,7 @@ class Query:
         claims: metrics of its operators, the custom ones too, each of which must be above 0 over the whole input.
         says: words that some of its rows must have: what no metric counts.
         python: its operator calls Python workers.
+        peer: provider of the undisturbed run; ours where the query runs on no other.
     """
 
     build: Callable[[DataFrame], DataFrame]
@@ -27,6 +28,7 @@ class Query:
     claims: tuple[str, ...]
     says: tuple[str, ...] = ()
     python: bool = False
+    peer: str = "rocksdb"
 
 
 EVICTS = ("numRowsUpdated", "numRowsRemoved", "numRowsDroppedByWatermark")
@@ -41,4 +43,7 @@ QUERIES: Mapping[str, Query] = {
     "groups": Query(groups.groups, "update", EVICTS, ("expired", "dropped"), python=True),
     "timers": Query(transforms.timers, "update", (*EVICTS, *TIMERS), ("expired",), python=True),
     "ttl": Query(transforms.ttl, "update", ("numRowsUpdated", "numValuesRemovedDueToTTLExpiry"), python=True),
+    "keyed": Query(
+        keyed.keyed, "update", ("numRowsUpdated", "idle.expired"), ("expired",), python=True, peer="keygroups"
+    ),
 }

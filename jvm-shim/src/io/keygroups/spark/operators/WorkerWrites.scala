@@ -4,7 +4,7 @@ import java.lang.{Long => JavaLong} // Jackson knows no other in collections
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
 
-import io.keygroups.spark.{Failures, Families, KeyGroupStateStore}
+import io.keygroups.spark.{Failures, KeyGroupStateStore}
 import io.keygroups.spark.bridge.{ChunkMessage, Json}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.{DataType, StructType}
@@ -16,9 +16,13 @@ case class WorkerView(folder: String, segments: Seq[String], families: Map[Strin
 /** A column family of the version. */
 case class StoredFamily(number: Int, keySchema: String, valueSchema: String, lists: Boolean)
 
-/** A family that a worker has written to. */
+/**
+ * A family that a worker has written to.
+ *
+ * @param replaces the chunks are all of its rows: those of the version have another form
+ */
 case class WrittenFamily(name: String, keySchema: String, valueSchema: String, prefixColumns: Int, rangeColumns: Int,
-    lists: Boolean, internal: Boolean, newKeys: Long, chunks: Seq[WrittenChunk])
+    lists: Boolean, internal: Boolean, newKeys: Long, chunks: Seq[WrittenChunk], replaces: Boolean)
 
 case class WrittenChunk(path: String, rows: Int, keyBytes: Long, valueBytes: Long)
 
@@ -68,9 +72,6 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
     val session = store.session
     if (session.expiry.horizon > 0) refuse("keyGroups.ttl is set", "leave this operator out of keyGroups.ttlOperators, or ttl unset")
     if (session.feedsWrites) refuse("keyGroups.changeFeed is writes", "set it to keys")
-    if (session.catalog.families.exists(_.encoding != Families.UnsafeRows)) {
-      refuse("the values are encoded as Avro", "set spark.sql.streaming.stateStore.encodingFormat to unsaferow")
-    }
   }
 
   private def refuse(found: String, fix: String): Nothing =
@@ -82,6 +83,7 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
       if (family.rangeColumns > 0) RangeKeyScanStateEncoderSpec(keySchema, 0 until family.rangeColumns)
       else if (family.prefixColumns > 0) PrefixKeyScanStateEncoderSpec(keySchema, family.prefixColumns)
       else NoPrefixKeyStateEncoderSpec(keySchema)
+    if (family.replaces) store.removeColFamilyIfExists(family.name)
     store.createColFamilyIfAbsent(family.name, keySchema, schema(family.valueSchema), encoder, family.lists, family.internal)
   }
 

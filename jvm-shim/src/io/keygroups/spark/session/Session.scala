@@ -57,7 +57,9 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
    */
   def open(name: String, numbered: Int => Family): FamilySession = {
     val known = present.get(name)
-    val family = numbered(known.fold(next)(_.id))
+    val isWorkers = Family.isOfWorker(name) || present.keysIterator.exists(Family.isOfWorker)
+    val declared = numbered(known.fold(next)(_.id))
+    val family = if (isWorkers) declared.plain else declared
     // Nothing is read of a family without rows: Spark's state reader opens the default one with another family's schemas.
     known.filter(hasRows).foreach(StoredForm.requireReadable(_, family))
     if (known.isEmpty && !readOnly) next += 1
