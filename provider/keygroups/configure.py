@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib.util import find_spec
@@ -39,7 +40,8 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     Args:
         builder: The builder of the session. What it lists in ``spark.jars`` and ``spark.sql.extensions`` is kept.
         python: Interpreter that runs the store on each executor. The default is what the builder has for it; without
-            that it is this interpreter for a local master, and the executor's own otherwise.
+            that it is this interpreter for a local master, and the executor's own otherwise. With a local master,
+            Spark's Python workers get the same, by ``PYSPARK_PYTHON``, unless that is set.
         **settings: Settings by their name without the prefix, such as ``overlayBytes="128m"``.
 
     Returns:
@@ -55,6 +57,8 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     local = str(options.get("spark.master", "local")).startswith("local")
     if python is None and PREFIX + "python" not in options and local:
         python = sys.executable
+    if local and "spark.pyspark.python" not in options:
+        os.environ.setdefault("PYSPARK_PYTHON", python or sys.executable)  # else Spark takes the first python3 of PATH
     wanted = provider_conf({name: str(value) for name, value in settings.items()}, python=python)
     lists = {"spark.jars": str(jar_path()), EXTENSIONS_SETTING: EXTENSIONS}
     for name, ours in lists.items():
