@@ -122,6 +122,7 @@ def answer(done: Done, query: str) -> pd.DataFrame:
     return frame
 
 
+@pytest.mark.slow
 def test_wrong_answer_fails_the_demo(tmp_path: Path) -> None:
     words = ("--provider", "hdfs", "--folder", tmp_path / "run", "--days", "2")
     done = python(HERE / "wrong_demo.py", *words)

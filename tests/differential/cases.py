@@ -14,6 +14,12 @@ EVERYDAY: list[Case] = [case for module in _MODULES for case in module.CASES]
 """Every operator, each of its modes and formats at least once."""
 
 _SELDOM: Final = {
+    "total update",
+    "grouped update, unloaded after each batch",
+    "dedupe watermark",
+    "join inner in range",
+    "join full in range",
+    "dedupe, window",
     "grouped, full write buffers",
     "window update, format 1",
     "dedupe composite",

@@ -29,7 +29,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Shown]:
     ("fault", "query"),
     [
         pytest.param(fewer("cut", 500, 4), "timers", id="cut", marks=pytest.mark.slow),
-        pytest.param(fewer("halt", 300, 2), "windows", id="halt"),
+        pytest.param(fewer("halt", 300, 2), "windows", id="halt", marks=pytest.mark.slow),
         pytest.param(FAULTS["store"], "windows", id="store", marks=pytest.mark.slow),
         pytest.param(FAULTS["local full"], "timers", id="local full", marks=pytest.mark.slow),
     ],

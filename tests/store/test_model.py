@@ -140,8 +140,8 @@ class PrefixedStoreMachine(StoreMachine):
 
 @pytest.mark.parametrize("machine", [StoreMachine, PrefixedStoreMachine])
 def test_store_equals_a_dict(spark: SparkSession, machine: type[StoreMachine]) -> None:
-    """12 runs of 25 steps each; the wide sweep does more."""
-    _run(spark, machine, examples=12, steps=25)
+    """6 runs of 25 steps each; the wide sweep does more."""
+    _run(spark, machine, examples=6, steps=25)
 
 
 @pytest.mark.slow

@@ -42,7 +42,9 @@ def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[A
     converts = [_instants_as_numbers(field.dataType) for field in schema.fields]
 
     def batch(rows: Sequence[Any]) -> pa.RecordBatch:
-        columns = zip(*(_as_tuple(row, schema, operator) for row in rows), strict=True)
+        # Looking at each row takes longer than all the rest where they are what most functions give.
+        is_plain = set(map(type, rows)) == {tuple} and set(map(len, rows)) == {len(schema.fields)}
+        columns = zip(*(rows if is_plain else [_as_tuple(row, schema, operator) for row in rows]), strict=True)
         arrays = []
         for values, field, convert in zip(columns, arrow, converts, strict=True):
             given = values if convert is None else [None if value is None else convert(value) for value in values]
