@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import time
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from keygroups.keyed.forms import frozen
 from keygroups.rows.decimals import scaled
 from keygroups.rows.decode import bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
+from keygroups.rows.scalars import micros_of
 from keygroups.state.types import parse_type
 
 SCHEMAS = [
@@ -128,3 +130,19 @@ def test_a_type_that_state_cannot_have_is_refused() -> None:
     for make in (row_encoder, row_decoder):
         with pytest.raises(SettingError, match="state cannot have the type interval year to month"):
             make(schema)
+
+
+def test_an_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``fold`` tells the two apart."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        first = dt.datetime(2026, 10, 25, 2, 30, 0, 123456)  # noqa: DTZ001 - local time
+        second = first.replace(fold=1)
+        assert micros_of(second) - micros_of(first) == 3600 * 1_000_000
+        assert spark_types.TimestampType().fromInternal(micros_of(second)) == second
+        assert spark_types.TimestampType().fromInternal(micros_of(second)).fold == 1
+        assert micros_of(dt.datetime(1969, 12, 31, 23, 59, 59, 5, tzinfo=dt.timezone.utc)) == -999_995
+    finally:
+        monkeypatch.undo()
+        time.tzset()

@@ -48,6 +48,23 @@ class Dying(Count):
         yield from super().process_element(value, ctx)
 
 
+class Failing(Count):
+    """Fails, and notes in a file that it was closed after that."""
+
+    def __init__(self, mark: Path) -> None:
+        super().__init__()
+        self.mark, self.has_failed = mark, False
+
+    def process_element(self, value: Any, ctx: Context) -> Iterator[Any]:
+        yield from super().process_element(value, ctx)
+        self.has_failed = True
+        raise ValueError("no more")
+
+    def close(self) -> None:
+        if self.has_failed:
+            self.mark.touch()
+
+
 class Reminder(KeyedProcessFunction):
     """Gives the rows of a user some time after each, and the sum of all at processing time."""
 

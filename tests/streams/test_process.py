@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 from collections import Counter
 from pathlib import Path
 
@@ -15,16 +16,22 @@ from pyspark.sql import functions as F
 import keygroups as kg
 from keygroups.errors import SettingError
 from state.test_harness import CountWindowAverage, CountWindowFirstEntry
-from streams.functions import COUNTS, LATE, WORDS, Alarm, Count, Dying, Reminder, Sorter, Task, Wide
+from streams.functions import COUNTS, LATE, WORDS, Alarm, Count, Dying, Failing, Reminder, Sorter, Task, Wide
 from streams.stream import Stream
 from support.processes import wait_for
+from support.spark import session_with
 
+TIGHT = {"compactionFanout": "2", "maxSegments": "4", "blockBytes": "4096"}
 EVENTS = pa.schema([("user", pa.string()), ("n", pa.int64())])
 TIMED = pa.schema([("user", pa.string()), ("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
 
 
 def second(number: float) -> dt.datetime:
     return dt.datetime(2026, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(seconds=number)
+
+
+def count_with(function: Count, frame: DataFrame) -> DataFrame:
+    return kg.key_by(frame, "user").process(function, COUNTS, uid="count")
 
 
 def count(frame: DataFrame) -> DataFrame:
@@ -175,6 +182,34 @@ def test_a_killed_worker_leaves_nothing_behind(stream: Stream, tmp_path: Path) -
     assert {row.user: row.n for batch in stream.output.values() for row in batch} == dict(
         Counter(f"user {i % 7}" for _ in range(3) for i in range(100))
     )
+
+
+def test_a_function_is_closed_after_an_error(stream: Stream, tmp_path: Path) -> None:
+    mark = tmp_path / "closed"
+    define = functools.partial(count_with, Failing(mark))
+    stream.add(("a", 1))
+    with pytest.raises(StreamingQueryException, match="no more"):
+        stream.run(define)
+    assert mark.exists()
+
+
+def test_zeros_are_one_key(spark: SparkSession, tmp_path: Path) -> None:
+    """As in Spark's own grouping; NaNs are another."""
+    stream = Stream(spark, tmp_path, pa.schema([("user", pa.float64()), ("n", pa.int64())]))
+    stream.add((0.0, 1), (-0.0, 2), (float("nan"), 3), (float("nan"), 4))
+    rows = stream.run(lambda frame: kg.key_by(frame, "user").process(Count(), "user double, n bigint", uid="count"))
+    assert sorted(row.n for row in rows) == [1, 1, 2, 2]
+
+
+def test_compactions_go_on_beside_workers(spark: SparkSession, tmp_path: Path) -> None:
+    """They delete files that a worker has been told of."""
+    conf = {f"spark.sql.streaming.stateStore.keyGroups.{name}": value for name, value in TIGHT.items()}
+    stream = Stream(session_with(spark, conf), tmp_path, EVENTS)
+    for batch in range(12):
+        stream.add(*((f"user {i % 300}", batch) for i in range(600)))
+    stream.run(count)
+    assert {row.value.value for row in stream.state("count")} == {24}
+    assert len(stream.state("count")) == 300
 
 
 def test_the_task(stream: Stream) -> None:

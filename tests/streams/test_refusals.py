@@ -99,6 +99,10 @@ DEFINITIONS: dict[str, tuple[Callable[[DataFrame], Any], type[Exception], str]] 
         lambda f: kg.key_by(f, "user").process(AtOpen(lambda c: a_state("n")(c).value()), COUNTS, uid="op"),
         StateError, "state 'n' was used without a key",
     ),
+    "a name that Spark does not take": (
+        lambda f: kg.key_by(f, "user").process(AtOpen(a_state("default")), COUNTS, uid="op"),
+        StateError, "operator 'op' has a state with a name that Spark does not take",
+    ),
     "a wrong type of state": (
         lambda f: kg.key_by(f, "user").process(AtOpen(a_state("n", "bigit")), COUNTS, uid="op"), StateError, "bigit",
     ),

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as spark
 
 from keygroups.rows.decimals import rounded
+from keygroups.rows.scalars import micros_of
 from keygroups.state.errors import StateError
 
 Form: TypeAlias = Callable[[Any], Any]
@@ -51,7 +52,7 @@ def copy_of(kind: spark.DataType) -> Form:
     if isinstance(kind, spark.DecimalType):
         return lambda value: rounded(value, kind.precision, kind.scale) if isinstance(value, Decimal) else value
     if isinstance(kind, spark.TimestampType):
-        return lambda value: value if value is None else kind.fromInternal(kind.toInternal(value))
+        return lambda value: value if value is None else kind.fromInternal(micros_of(value))
     if isinstance(kind, spark.StringType):
         return _text
     return _copy_of_parts(kind)
@@ -72,14 +73,17 @@ def _copy_of_parts(kind: spark.DataType) -> Form:
 def key_form(kind: spark.DataType, what: str) -> Form:
     """Give what makes a value a key: as ``stored_form``, and both zeros of floating point are one."""
     form = stored_form(kind, what)
-    return lambda value: _one_zero(form(value))
+    return lambda value: one_zero(form(value))
 
 
-def _one_zero(value: Any) -> Any:
+def one_zero(value: Any) -> Any:
+    """Give a key in which 0.0 stands for -0.0 too, as in Spark's grouping."""
     if isinstance(value, float):
         return value + 0.0
+    if isinstance(value, list):
+        return [one_zero(part) for part in value]
     if isinstance(value, spark.Row):
-        return spark.Row(*value.__fields__)(*map(_one_zero, value))
+        return spark.Row(*value.__fields__)(*map(one_zero, value))
     return value
 
 

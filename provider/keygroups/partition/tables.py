@@ -227,7 +227,7 @@ def _require_same_operator(view: View, uid: str) -> None:
 
 def _require_same_keys(stored: StoredFamily, family: WrittenFamily, descriptor: StateDescriptor) -> None:
     known, wanted = (spark.StructType.fromJson(json.loads(text)) for text in (stored.key_schema, family.key_schema))
-    if stored.lists != family.lists or known != wanted:
+    if stored.lists != family.lists or known.simpleString() != wanted.simpleString():  # not the metadata of a watermark
         raise StateError(
             f"state {descriptor.name!r} was stored as another one",
             expected=f"{'a list' if stored.lists else 'one value'} under {known.simpleString()}",

@@ -59,7 +59,7 @@ class PartitionTask:
         Raises:
             StateError: The version was written by an operator of another name, or its states have other forms.
         """
-        self._view = view
+        self._view, self._is_closed = view, False
         self._scope: Final = PartitionScope(now=view.now, watermark=view.watermark)
         self.keys = Keys(row_decoder(key_schema), _shown(key_schema))
         self.tables = FileTables(view, self.keys, key_schema, uid)
@@ -93,10 +93,20 @@ class PartitionTask:
         yield from self._operator.end_input()
         self._scope.key = NO_KEY
 
+    def close(self) -> None:
+        """Close the function, and give back files and memory. Also after an error, and more than once."""
+        if not self._is_closed:
+            self._is_closed = True
+            try:
+                self._operator.close()
+            finally:
+                self.tables.close()
+
     def end(self) -> Iterator[Output]:
         """Fire the processing timers that the rows have set for now, close the function, and hand over its writes."""
         yield from self._operator.advance_processing_time(self._view.now)
         metrics = self._runtime.metrics.values()
+        self._is_closed = True
         self._operator.close()
         self.tables.finish(metrics)
 

@@ -5,6 +5,7 @@ Source: ``UnsafeRowWriter`` and ``UnsafeArrayWriter`` of Spark: a value lies in 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,6 +44,14 @@ def scalar_of(kind: spark.DataType) -> Scalar | None:
     return _SCALARS.get(type(kind))
 
 
+def micros_of(value: dt.datetime) -> int:
+    """Give an instant in microseconds since 1970.
+
+    A time without zone is local. ``fold`` says which of two it is where clocks go back: PySpark ignores it.
+    """
+    return int(value.replace(microsecond=0).timestamp()) * 1_000_000 + value.microsecond
+
+
 def unstorable(kind: spark.DataType) -> SettingError:
     """Give the error of a type that rows cannot have."""
     return SettingError(
@@ -68,9 +77,10 @@ def _real(numbers: type[np.floating[Any]], bits: type[np.integer[Any]]) -> Scala
 
 def _converted(kind: spark.DataType, plain: Scalar) -> Scalar:
     """Values that PySpark itself turns into numbers, and back."""
+    number_of = micros_of if isinstance(kind, spark.TimestampType) else kind.toInternal
     return Scalar(
         plain.size,
-        lambda values: plain.pack([kind.toInternal(value) for value in values]),
+        lambda values: plain.pack([number_of(value) for value in values]),
         lambda words: [kind.fromInternal(number) for number in plain.unpack(words)],
     )
 

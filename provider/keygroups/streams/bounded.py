@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from tempfile import TemporaryDirectory
@@ -15,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
+from keygroups.keyed.forms import one_zero
 from keygroups.keyed.scope import NO_TIME
 from keygroups.partition.keys import Key, hashed_locator
 from keygroups.partition.task import PartitionTask
@@ -40,8 +43,7 @@ def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> Data
         operator: The function.
     """
     names = [f"__key{i}" for i in range(len(key))]
-    keys = [_normal(one, field).alias(name) for one, field, name in zip(key, operator.key.fields, names, strict=True)]
-    given = frame.select("*", *keys)
+    given = frame.select("*", *(one.alias(name) for one, name in zip(key, names, strict=True)))
     given = given.select("*", sql.hash(*names).alias(HASH)).repartition(*names)
     if operator.event_time is not None:
         given = given.sortWithinPartitions(given[quoted(operator.columns[operator.event_time])])
@@ -62,12 +64,14 @@ class BoundedFunction:
         """Run over the batches of a partition, and fire all timers at the end."""
         context = TaskContext.get()
         partition = 0 if context is None else context.partitionId()
-        with TemporaryDirectory(prefix="keygroups-") as folder:
+        local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
+        with TemporaryDirectory(prefix="keygroups-", dir=local) as folder:
             now = int(time.time() * 1000)
             task = open_task(self.operator, View(folder, (), {}, KEY_GROUPS, NO_TIME, now, partition))
             keys = _Keys(self.operator.key)
             rows = processed(self.operator, task, batches, keys.of)
-            yield from in_batches(self.operator, chain(rows, task.end_of_input(), task.end()))
+            with closing(task):
+                yield from in_batches(self.operator, chain(rows, task.end_of_input()))
 
 
 class _Keys:
@@ -77,16 +81,10 @@ class _Keys:
         self._encode, self._width = row_encoder(key), len(key.fields)
 
     def of(self, batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
-        columns = [values_of(batch.column(batch.num_columns - 1 - self._width + i)) for i in range(self._width)]
+        first = batch.num_columns - 1 - self._width
+        columns = [list(map(one_zero, values_of(batch.column(first + i)))) for i in range(self._width)]
         stored, first, codes = distinct(pa.array(self._encode(list(zip(*columns, strict=True))), pa.binary()))
         hashes = numpy(batch.column(HASH))[first].tolist()
         locators = [hashed_locator(code % KEY_GROUPS, data) for code, data in zip(hashes, stored, strict=True)]
         keys = task.keys.see(stored, hashes, locators)
         return [keys[code] for code in codes]
-
-
-def _normal(column: Column, field: spark.StructField) -> Column:
-    """The column with one zero: -0.0 and 0.0 are the same key, as in Spark's own grouping."""
-    if isinstance(field.dataType, spark.FloatType | spark.DoubleType):
-        return sql.when(column == 0, sql.lit(0.0).cast(field.dataType)).otherwise(column)
-    return column

@@ -10,6 +10,7 @@ from keygroups.keyed.memory import MemoryTables
 from keygroups.keyed.scope import Scope
 from keygroups.partition.forms import entry_form, name_schema
 from keygroups.state.descriptors import MapStateDescriptor, StateDescriptor
+from keygroups.state.errors import StateError
 from keygroups.streams.context import Place, WorkerContext
 
 
@@ -29,10 +30,18 @@ def opened(function: KeyedProcessFunction, uid: str, parameters: dict[str, str])
         SettingError: A type cannot be stored.
     """
     context = WorkerContext(uid, MemoryTables(), Scope(), parameters, Place())
-    function.open(context)
-    metrics = context.metrics.names()
-    function.close()
+    try:
+        function.open(context)
+        metrics = context.metrics.names()
+    finally:
+        function.close()
     for descriptor in context.descriptors():
+        if descriptor.name in ("", "default") or descriptor.name != descriptor.name.strip():
+            raise StateError(
+                f"operator {uid!r} has a state with a name that Spark does not take",
+                expected="a text that is not empty, is not 'default', and has no space at its ends",
+                found=repr(descriptor.name),
+            )
         entry_form(descriptor)
         if isinstance(descriptor, MapStateDescriptor):
             name_schema(descriptor.key_type)

@@ -242,8 +242,12 @@ def _require_time(schema: spark.StructType, column: str) -> None:
 
 
 def _require_function(function: object, uid: str) -> None:
-    if not uid or uid.__class__ is not str:
-        raise StateError("an operator has no name", expected="uid=, a text that is not empty", found=repr(uid))
+    if not uid or uid.__class__ is not str or uid != uid.strip():
+        raise StateError(
+            "an operator has no name",
+            expected="uid=, a text that is not empty and has no space at its ends",
+            found=repr(uid),
+        )
     if not isinstance(function, KeyedProcessFunction):
         raise StateError(
             f"operator {uid!r} has a wrong function", expected="a KeyedProcessFunction", found=repr(function)

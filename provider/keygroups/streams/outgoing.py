@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from keygroups.rows.scalars import micros_of
 from keygroups.state.errors import StateError
 
 _ARROW: Final[dict[type[spark.DataType], pa.DataType]] = {
@@ -26,6 +27,9 @@ _ARROW: Final[dict[type[spark.DataType], pa.DataType]] = {
     spark.DayTimeIntervalType: pa.duration("us"),
     spark.NullType: pa.null(),
 }
+
+
+Convert = Callable[[Any], Any]
 
 
 def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[Any]], pa.RecordBatch]:
@@ -47,10 +51,10 @@ def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[A
         columns = zip(*(rows if is_plain else [_as_tuple(row, schema, operator) for row in rows]), strict=True)
         arrays = []
         for values, field, convert in zip(columns, arrow, converts, strict=True):
-            given = values if convert is None else [None if value is None else convert(value) for value in values]
             try:
+                given = values if convert is None else [None if value is None else convert(value) for value in values]
                 arrays.append(pa.array(given, field.type))
-            except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            except (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError) as error:
                 raise StateError(
                     f"operator {operator!r} gave a wrong value for column {field.name!r}",
                     expected=schema[field.name].dataType.simpleString(),
@@ -93,18 +97,33 @@ def _as_tuple(row: Any, schema: spark.StructType, operator: str) -> Sequence[Any
     )
 
 
-def _instants_as_numbers(kind: spark.DataType) -> Callable[[Any], Any] | None:
+def _instants_as_numbers(kind: spark.DataType) -> Convert | None:
     """What turns instants, which Python has in local time, into numbers; None where there are none."""
     if isinstance(kind, spark.TimestampType):
-        return kind.toInternal
+        return micros_of
     if isinstance(kind, spark.ArrayType):
         element = _instants_as_numbers(kind.elementType)
         return element and (lambda values: [None if value is None else element(value) for value in values])
     if isinstance(kind, spark.MapType):
-        value = _instants_as_numbers(kind.valueType)
-        return value and (lambda entries: {k: None if v is None else value(v) for k, v in entries.items()})
+        return _entries(_instants_as_numbers(kind.keyType), _instants_as_numbers(kind.valueType))
     if isinstance(kind, spark.StructType):
         fields = [_instants_as_numbers(field.dataType) for field in kind.fields]
         if any(fields):
-            return lambda row: tuple(v if f is None or v is None else f(v) for f, v in zip(fields, row, strict=True))
+            return lambda row: tuple(
+                v if f is None or v is None else f(v) for f, v in zip(fields, _parts(row, kind), strict=True)
+            )
     return None
+
+
+def _entries(key: Convert | None, value: Convert | None) -> Convert | None:
+    if key is None and value is None:
+        return None
+
+    def converted(entries: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+        return [(key(k) if key else k, value(v) if value and v is not None else v) for k, v in entries.items()]
+
+    return converted
+
+
+def _parts(row: Any, kind: spark.StructType) -> Sequence[Any]:
+    return [row.get(name) for name in kind.names] if isinstance(row, Mapping) else row

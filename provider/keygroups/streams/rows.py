@@ -44,8 +44,13 @@ def open_task(operator: Operator, view: View) -> PartitionTask:
 def processed(
     operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf
 ) -> Iterator[Output]:
-    """Give what a function makes of batches."""
+    """Give what a function makes of the timers that are due, and then of batches."""
     memory, rows_of = _Memory(operator.memory_bytes), row_maker(operator.columns)
+    for number, output in enumerate(task.begin(), 1):
+        yield output
+        if number % OUTPUT_ROWS == 0 and memory.is_exceeded():
+            task.spill()
+            memory.reset()
     for batch in batches:
         if batch.num_rows:
             times = _times(batch, operator.event_time)
@@ -78,14 +83,14 @@ class _Memory:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._start = self._own()
+        self._first = self._start = self._own()
 
     def is_exceeded(self) -> bool:
         return self._own() - self._start > self._limit
 
     def reset(self) -> None:
-        """What has been given back to Python, but not to the system, is used again."""
-        self._start = max(self._start, self._own() - self._limit // 2)
+        """What has been given back to Python, but not to the system, is used again; up to twice the limit in all."""
+        self._start = min(max(self._start, self._own() - self._limit // 2), self._first + self._limit)
 
     @staticmethod
     def _own() -> int:

@@ -80,9 +80,9 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
     def main(row: Any) -> Any:
         if isinstance(row, dict):
             return row
-        if width == 1 and not isinstance(row, tuple | list):
-            row = (row,)
-        return (*row, *nothing)
+        if isinstance(row, tuple | list):
+            return (*row, *nothing) if len(row) == width else row
+        return (row, *nothing) if width == 1 else row
 
     def make(given: Output) -> Any:
         tag, row = given

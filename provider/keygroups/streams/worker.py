@@ -6,9 +6,10 @@ The node in the shim that runs it is KeyedNode.scala. Its first row has the vers
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -23,10 +24,6 @@ from keygroups.streams.declare import declare, opened
 from keygroups.streams.incoming import distinct
 from keygroups.streams.rows import in_batches, open_task, processed
 from keygroups.streams.spec import Operator
-
-KEY: Final = "__key"
-HASH: Final = "__hash"
-LOCATOR: Final = "__locator"
 
 
 @dataclass(frozen=True)
@@ -59,14 +56,20 @@ class StreamingFunction:
 
     def _batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(batches)
-        view = msgspec.json.decode(first.column(KEY)[0].as_py(), type=View)
-        task = open_task(self.operator, view)
-        rows = processed(self.operator, task, chain((first.slice(1),), batches), _keys)
-        yield from in_batches(self.operator, chain(task.begin(), rows, task.end()))
+        view = msgspec.json.decode(first.column(len(self.operator.columns))[0].as_py(), type=View)
+        with closing(open_task(self.operator, view)) as task:
+            rows = processed(self.operator, task, chain((first.slice(1),), batches), _Keys(self.operator).of)
+            yield from in_batches(self.operator, chain(rows, task.end()))
 
 
-def _keys(batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
-    stored, first, codes = distinct(batch.column(KEY))
-    hashes = numpy(batch.column(HASH))[first].tolist()
-    keys = task.keys.see(stored, hashes, numpy(batch.column(LOCATOR))[first].tolist())
-    return [keys[code] for code in codes]
+class _Keys:
+    """Finds the keys of rows. The key, its hash and its locator come after the columns of the input."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._first = len(operator.columns)
+
+    def of(self, batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
+        key, partition_hash, locator = (batch.column(self._first + i) for i in range(3))
+        stored, first, codes = distinct(key)
+        keys = task.keys.see(stored, numpy(partition_hash)[first].tolist(), numpy(locator)[first].tolist())
+        return [keys[code] for code in codes]

@@ -154,6 +154,9 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
     existed
   }
 
+  /** See the version through the files that it has by now: a compaction may have replaced those of before. */
+  private[spark] def reload(): Unit = session.rebase(host.load(version, baseId))
+
   override def toString: String = s"KeyGroupStateStore[$id, version $version]"
 
   private def requireWrite(key: UnsafeRow, value: AnyRef, operation: String): Unit = {

@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import io.keygroups.spark.keys.{KeyOrder, KeyProbe, KeyShape}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.streaming.state.keygroups.WorkerInternals
 import org.apache.spark.sql.types._
 
 /**
@@ -40,7 +41,7 @@ private[operators] final class KeyedInput(columns: Seq[Expression], key: Seq[Att
 
   private def keyed(rows: Iterator[InternalRow], maxParallelism: Int): Iterator[InternalRow] = {
     val data = UnsafeProjection.create(columns, input)
-    val keyOf = UnsafeProjection.create(key, input)
+    val keyOf = UnsafeProjection.create(key.map(WorkerInternals.normalized), input)
     val probe = KeyProbe(KeyShape(keySchema, KeyOrder.Hashed, keySchema.indices.map(Seq(_))), maxParallelism)
     val where = new GenericInternalRow(3)
     val both = new JoinedRow()

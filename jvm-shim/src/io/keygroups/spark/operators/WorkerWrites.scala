@@ -2,7 +2,7 @@ package io.keygroups.spark.operators
 
 import java.lang.{Long => JavaLong} // Jackson knows no other in collections
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.Files
+import java.nio.file.{Files, NoSuchFileException, Paths}
 
 import io.keygroups.spark.{Failures, KeyGroupStateStore}
 import io.keygroups.spark.bridge.{ChunkMessage, Json}
@@ -41,11 +41,11 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
 
   /** The version that a worker begins with, and the times of the batch in milliseconds. */
   def view(watermark: Long, now: Long, partitions: Int): String = {
-    val version = store.session.version
+    def version = store.session.version
     val families = version.catalog.families.map { family =>
       family.name -> StoredFamily(family.id, family.key_schema, family.value_schema, family.lists)
     }
-    val segments = version.segments.toSeq.map(_.view.path)
+    val segments = linked(WorkerWrites.Attempts)
     val partition = store.id.partitionId
     Json.write(WorkerView(folder.toString, segments, families.toMap, version.maxParallelism, watermark, now, partition, partitions))
   }
@@ -66,6 +66,22 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
     }
     written
   }
+
+  /**
+   * The version's files by links in the folder: a compaction deletes those that it has replaced, even if the worker has not
+   * opened them yet. One that has ended and is not yet seen in this JVM has deleted them already.
+   */
+  private def linked(attempts: Int): Seq[String] =
+    try store.session.version.segments.toSeq.zipWithIndex.map { case (segment, number) =>
+      val link = folder.resolve(s"$attempts-$number.segment")
+      Files.createLink(link, Paths.get(segment.view.path)).toString
+    } catch {
+      case error: NoSuchFileException =>
+        if (attempts == 1) throw Failures.missing(error.getFile, error)
+        Thread.sleep(WorkerWrites.PauseMillis)
+        store.reload()
+        linked(attempts - 1)
+    }
 
   /** KeyGroupsException if a setting asks for what a worker does not do. */
   private def requireFit(): Unit = {
@@ -94,4 +110,10 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
     val id = store.session.find(family.name).get.family.id
     ChunkMessage(id, written.path, written.rows, written.keyBytes, written.valueBytes)
   }
+}
+
+private object WorkerWrites {
+  /** Half a minute: mapping a merged segment of a gigabyte takes seconds. */
+  val Attempts = 300
+  val PauseMillis = 100
 }

@@ -127,6 +127,13 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     seeSegments()
   }
 
+  /** See the base version through other files of it. Nothing has been written yet. */
+  def rebase(loaded: LoadedVersion): Unit = {
+    base.release()
+    base = loaded
+    seeSegments()
+  }
+
   def isOpen: Boolean = !closed
 
   /**

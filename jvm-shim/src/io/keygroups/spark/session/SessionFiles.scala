@@ -46,6 +46,9 @@ final class SessionFiles(folder: () => Path) extends Logging {
 
   def deleteAll(): Unit = {
     paths.forEach(path => delete(path))
-    folders.forEach(path => SparkInternals.deleteRecursively(path.toFile))
+    folders.forEach { path =>
+      try SparkInternals.deleteRecursively(path.toFile) // a worker that is killed may still write there
+      catch { case error: IOException => logWarning(s"$path could not be deleted", error) }
+    }
   }
 }

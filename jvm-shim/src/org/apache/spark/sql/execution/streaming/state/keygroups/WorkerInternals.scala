@@ -4,7 +4,8 @@ import org.apache.spark.{JobArtifactSet, PartitionEvaluatorFactory}
 import org.apache.spark.api.python.{ChainedPythonFunctions, PythonEvalType}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, PythonUDF}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PythonUDF}
+import org.apache.spark.sql.catalyst.optimizer.NormalizeFloatingNumbers
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.python.{ArrowPythonRunner, MapInBatchEvaluatorFactory}
@@ -34,6 +35,9 @@ object WorkerInternals {
       metrics,
       JobArtifactSet.getCurrentJobArtifactState.map(_.uuid),
       None)
+
+  /** A column of a key in which both zeros are one, and all NaNs, as in Spark's own grouping. */
+  def normalized(key: Expression): Expression = NormalizeFloatingNumbers.normalize(key)
 
   /** Run each partition with the store of it, which has families only. */
   def withStores(rows: RDD[InternalRow], info: StatefulOperatorStateInfo, session: SparkSession)(
