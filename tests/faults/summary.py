@@ -15,11 +15,17 @@ TABLE = ROOT / "docs" / "faults.md"
 HEAD = """# Faults, injected
 
 Written by `make faults` from [its record](../tests/faults/record.jsonl), which has a line for each run, wrong ones too.
-Runs of commit `{commit}`{dirty}, the newest there that changes the shim or the store process; {first} to {last}.
+Each table is of one commit, one that changes the shim or the store process: the two newest that have runs.
 
-A run is a query over {batches} batches, disturbed at random moments until its input ends, and started again when it
+A run is a query over some batches, disturbed at random moments until its input ends, and started again when it
 fails. The rows of every attempt at every batch and the state of every operator at the end are compared, as multisets,
-with a run of Spark's RocksDB provider that nothing disturbs. A fault is effective only if it hit something.
+with a run of Spark's RocksDB provider that nothing disturbs; `keyed`, a function of `key_by`, runs on Keygroups only,
+and so does its undisturbed run. A fault is effective only if it hit something.
+"""
+SECTION = """
+## Commit {commit}{dirty}
+
+{first} to {last}, {batches} batches a run.
 
 | fault | effective when | injected | effective | runs | restarts | attempts compared | rows and state |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -28,17 +34,20 @@ BY_QUERY = "\nEffective faults by query:\n\n"
 
 
 def write(entries: Sequence[Entry], path: Path = TABLE) -> None:
-    """Write it from the runs of the newest commit of the engine that has any."""
+    """Write it from the runs of the newest commits of the engine that have any."""
     if entries:
         path.write_text(table(entries))
 
 
 def table(entries: Sequence[Entry]) -> str:
     """The page."""
-    newest = entries[-1].engine
-    rows = [e for e in entries if e.engine == newest]
-    head = HEAD.format(
-        commit=newest,
+    engines = list(dict.fromkeys(entry.engine for entry in reversed(entries)))[:2]
+    return HEAD + "".join(_section([entry for entry in entries if entry.engine == engine]) for engine in engines)
+
+
+def _section(rows: Sequence[Entry]) -> str:
+    head = SECTION.format(
+        commit=rows[0].engine,
         dirty=" (with changes that were not committed)" if any(e.dirty for e in rows) else "",
         first=rows[0].start,
         last=rows[-1].end,
