@@ -94,16 +94,16 @@ def test_rows_are_those_of_spark(spark: SparkSession, ddl: str) -> None:
         assert [row.hex() for row in found] == [row.hex() for row in expected]
         columns = decode(bytes_of(expected))
         for values, row in zip(zip(*columns, strict=True), rows, strict=True):
-            assert _seen(values) == _seen(row)
+            assert seen(values) == seen(row)
 
     check()
 
 
-def _seen(value: Any) -> Any:
+def seen(value: Any) -> Any:
     if isinstance(value, dict):
-        return {frozen(_seen(key)): _seen(part) for key, part in value.items()}
+        return {frozen(seen(key)): seen(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
-        return [_seen(part) for part in value]
+        return [seen(part) for part in value]
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 

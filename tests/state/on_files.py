@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql import types as spark
 
 from keygroups.checkpoint.catalog import Catalog, Family
-from keygroups.functions import KeyedProcessFunction, OutputTag, TimeDomain
+from keygroups.functions import KeyedBatchFunction, KeyedProcessFunction, OutputTag, TimeDomain
 from keygroups.keyed.operator import Output
 from keygroups.keyed.scope import NO_TIME
 from keygroups.partition.keys import hashed_locator
@@ -26,6 +28,8 @@ from keygroups.partition.view import StoredFamily, View, Written, WrittenFamily
 from keygroups.rows.encode import row_encoder
 from keygroups.segment.chunk import Chunk
 from keygroups.store.version import Version, VersionKey
+from keygroups.streams.incoming import distinct
+from keygroups.testing.batches import rows_of
 from keygroups.testing.task import Task, TaskContext
 from support.local_store import LocalStore
 
@@ -51,7 +55,7 @@ class FileHarness:
 
     def __init__(
         self,
-        function: KeyedProcessFunction,
+        function: KeyedProcessFunction | KeyedBatchFunction,
         key: Callable[[Any], Any],
         *,
         restore: Sequence[FileSnapshot] = (),
@@ -82,6 +86,22 @@ class FileHarness:
 
     def process_all(self, rows: Iterable[Any]) -> None:
         self._batch([(self._key_of(row), row, NO_TIME) for row in rows])
+
+    def process_batch(self, *batches: Sequence[Any]) -> None:
+        """Batches of rows that one task gets, each at once."""
+        with self._task_of(self._schema([(self._key_of(batches[0][0]), None, 0)])) as (task, schema):
+            self._collect(task.begin())
+            for rows in batches:
+                encoded = row_encoder(schema)([_columns(self._key_of(row)) for row in rows])
+                locators = pa.array([hashed_locator(0, data) for data in encoded])
+                zeros = pa.array([0] * len(rows), pa.int32())
+                stored, groups = distinct(pa.array(encoded, pa.binary()), zeros, locators)
+                self._seen.update(encoded)
+                for output in task.process_batch(stored, groups, pa.RecordBatch.from_pylist(rows), None):
+                    self._collect(rows_of(output))
+                if self.spill_every:
+                    task.spill()
+            self._collect(task.end())
 
     def advance_watermark(self, watermark: int) -> None:
         self._watermark = max(watermark, self._watermark)
@@ -134,20 +154,25 @@ class FileHarness:
         shutil.rmtree(self._folder)
 
     def _batch(self, rows: list[tuple[Any, Any, int]]) -> None:
-        view, schema = self._view(), self._schema(rows)
-        task = PartitionTask(self._function, view, schema, self._context)
-        for output in task.begin():
-            self._collect([output])
-            if self.spill_while_firing:
-                task.spill()
-        encoded = row_encoder(schema)([_columns(key) for key, _, _ in rows])
-        for number, ((_, row, timestamp), data) in enumerate(zip(rows, encoded, strict=True)):
-            if self.spill_every and number % self.spill_every == 0:
-                task.spill()
-            (key,) = task.keys.see([data], [0], [hashed_locator(0, data)])
-            self._seen.add(data)
-            self._collect(task.process([(key, row, timestamp)]))
-        self._collect(task.end())
+        with self._task_of(self._schema(rows)) as (task, schema):
+            for output in task.begin():
+                self._collect([output])
+                if self.spill_while_firing:
+                    task.spill()
+            encoded = row_encoder(schema)([_columns(key) for key, _, _ in rows])
+            for number, ((_, row, timestamp), data) in enumerate(zip(rows, encoded, strict=True)):
+                if self.spill_every and number % self.spill_every == 0:
+                    task.spill()
+                (key,) = task.keys.see([data], [0], [hashed_locator(0, data)])
+                self._seen.add(data)
+                self._collect(task.process([(key, row, timestamp)]))
+            self._collect(task.end())
+
+    @contextmanager
+    def _task_of(self, schema: spark.StructType) -> Iterator[tuple[PartitionTask, spark.StructType]]:
+        """A task, whose writes become a version."""
+        view = self._view()
+        yield PartitionTask(self._function, view, schema, self._context), schema
         self._commit(msgspec.json.decode((Path(view.folder) / WRITTEN).read_bytes(), type=Written))
 
     def _view(self) -> View:

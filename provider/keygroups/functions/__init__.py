@@ -7,21 +7,34 @@ from keygroups.functions.base import (
     FilterFunction,
     FlatMapFunction,
     Function,
+    KeyedBatchFunction,
     KeyedProcessFunction,
     MapFunction,
+    TimedFunction,
 )
-from keygroups.functions.context import Context, KeyedStateStore, MetricGroup, OnTimerContext, RuntimeContext
+from keygroups.functions.context import (
+    BatchContext,
+    Context,
+    KeyedStateStore,
+    MetricGroup,
+    OnTimerContext,
+    RuntimeContext,
+)
 from keygroups.functions.output_tag import OutputTag
 from keygroups.functions.timers import TimeDomain, TimerService
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction
 
 __all__ = [
     "AggregateFunction",
+    "BatchContext",
+    "BatchKeys",
     "Context",
     "FilterFunction",
     "FlatMapFunction",
     "FoldFunction",
     "Function",
+    "KeyedBatchFunction",
     "KeyedProcessFunction",
     "KeyedStateStore",
     "MapFunction",
@@ -31,5 +44,6 @@ __all__ = [
     "ReduceFunction",
     "RuntimeContext",
     "TimeDomain",
+    "TimedFunction",
     "TimerService",
 ]

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from keygroups.functions.context import Context, OnTimerContext, RuntimeContext
+    import pyarrow as pa
+
+    from keygroups.functions.context import BatchContext, Context, OnTimerContext, RuntimeContext
+    from keygroups.state.batch_keys import BatchKeys
 
 
 class Function(ABC):  # noqa: B024 - open and close may stay as they are
@@ -44,7 +47,37 @@ class FilterFunction(Function):
         """Tell whether a row stays."""
 
 
-class KeyedProcessFunction(Function):
+class TimedFunction(Function):
+    """What has timers."""
+
+    def on_timer(self, timestamp: int, ctx: OnTimerContext) -> Iterable[Any] | None:
+        """Take a timer that is due; yield rows of the output, or ``(output_tag, row)`` for a side output.
+
+        Args:
+            timestamp: For when the timer was set, in milliseconds since 1970.
+            ctx: Its key and kind, and the timers.
+        """
+        del timestamp, ctx
+        return ()
+
+
+class KeyedBatchFunction(TimedFunction):
+    """Many rows at once, with the state of their keys: for what can be done without a Python call per row."""
+
+    @abstractmethod
+    def process_batch(self, keys: BatchKeys, batch: pa.RecordBatch, ctx: BatchContext) -> Iterable[Any] | None:
+        """Take rows; yield columns of the output, or ``(output_tag, columns)`` for a side output.
+
+        Columns are a ``RecordBatch``, a ``Table``, or a dict with an array or sequence for each name.
+
+        Args:
+            keys: The different keys of the rows. ``get_many``, ``update_many`` and ``add_many`` of states take them.
+            batch: The rows, with the columns of the input. Rows of a key keep their order.
+            ctx: Times of the rows, and the timers.
+        """
+
+
+class KeyedProcessFunction(TimedFunction):
     """Rows and timers of a key, with its state."""
 
     @abstractmethod
@@ -55,13 +88,3 @@ class KeyedProcessFunction(Function):
             value: The row, with its columns as attributes.
             ctx: Its key and time, and the timers.
         """
-
-    def on_timer(self, timestamp: int, ctx: OnTimerContext) -> Iterable[Any] | None:
-        """Take a timer that is due; yield rows as ``process_element`` does.
-
-        Args:
-            timestamp: For when the timer was set, in milliseconds since 1970.
-            ctx: Its key and kind, and the timers.
-        """
-        del timestamp, ctx
-        return ()

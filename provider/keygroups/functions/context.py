@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from keygroups.functions.timers import TimeDomain, TimerService
 from keygroups.state.descriptors import (
     AggregatingStateDescriptor,
@@ -141,6 +143,22 @@ class Context(ABC):
     @abstractmethod
     def timestamp(self) -> int:
         """Give the event time of the row in milliseconds since 1970; without one, -9223372036854775808."""
+
+
+class BatchContext(ABC):
+    """Times of the rows of a batch, and the timers."""
+
+    @abstractmethod
+    def timestamps(self) -> pa.Array | None:
+        """Give the event time of each row in milliseconds since 1970; None without a watermark."""
+
+    @abstractmethod
+    def get_current_key(self) -> Any:
+        """Give the key, while the keys of the batch are walked."""
+
+    @abstractmethod
+    def timer_service(self) -> TimerService:
+        """Give times; and timers, while the keys of the batch are walked."""
 
 
 class OnTimerContext(Context):

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.tables import Entry
 from keygroups.state.ttl import StateTtlConfig
@@ -36,6 +39,15 @@ class Life:
     def has_expired(self, entry: Entry) -> bool:
         """Tell whether an entry has expired."""
         return self._ttl is not None and self._ttl.has_expired(entry[1], self._scope.now)
+
+    @property
+    def now(self) -> int:
+        """Processing time."""
+        return self._scope.now
+
+    def have_expired(self, begun: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Tell which of many lives are over."""
+        return np.zeros(len(begun), np.bool_) if self._ttl is None else self._scope.now - begun >= self._ttl.ttl
 
     def visible(self, entry: Entry | None) -> Entry | None:
         """Give an entry that may be seen, None otherwise."""

@@ -8,10 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pyarrow as pa
+from pyspark.sql import types as spark
+
 from keygroups.keyed.forms import stored_form
 from keygroups.keyed.life import Life
+from keygroups.keyed.many import Given
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.tables import Entry, ListTable
+from keygroups.segment.arrays import mask
+from keygroups.state.arrow import array_maker
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import ListStateDescriptor
 from keygroups.state.errors import StateError
 from keygroups.state.kinds import ListState
@@ -32,6 +39,8 @@ class Listed(ListState[Any]):
         self._table = table
         self._scope = scope
         self._life = Life(descriptor.ttl, scope)
+        self._given = Given(descriptor)
+        self._type = descriptor.type
         self._form = stored_form(descriptor.type, f"list state {descriptor.name!r}")
 
     def get(self) -> list[Any]:
@@ -49,6 +58,21 @@ class Listed(ListState[Any]):
     def add_all(self, values: Iterable[Any]) -> None:
         """Append all elements or, if one is wrong, none."""
         self._table.append(self._key(), self._entries(values))
+
+    def get_many(self, keys: BatchKeys) -> pa.Array:
+        """Give the elements of each key. Lists are read one by one."""
+        return array_maker(spark.ArrayType(self._type))([self.get() for _ in keys])
+
+    def add_many(self, keys: BatchKeys, column: Any) -> None:
+        """Append a column of the batch, each value to the list of its row's key."""
+        values = self._given.array(column)
+        keys.require_rows(values)
+        groups = keys.groups
+        if values.null_count:
+            valid = values.is_valid()
+            values, groups = values.filter(valid), groups[mask(valid)]
+        if len(values):
+            self._table.append_many(keys, values, groups, self._life.now if self._life.ends else 0)
 
     def update(self, values: Iterable[Any]) -> None:
         """Replace all elements; an empty list clears the state."""

@@ -6,9 +6,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark.sql.types import DataType
+
 from keygroups.keyed.forms import copy_of, frozen
 from keygroups.keyed.order import order_of
-from keygroups.keyed.tables import Entry
+from keygroups.keyed.tables import Columns, Entry
+from keygroups.state.arrow import array_maker, values_of
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import MapStateDescriptor, SortedMapStateDescriptor, StateDescriptor
 from keygroups.state.errors import StateError
 
@@ -21,6 +28,7 @@ class MemoryValues:
     """A ``ValueTable``."""
 
     copied: Callable[[Any], Any]
+    kind: DataType
     rows: dict[Any, Entry] = field(default_factory=dict)
 
     def read(self, key: Any) -> Entry | None:
@@ -35,6 +43,23 @@ class MemoryValues:
     def remove(self, key: Any) -> None:
         """Remove the entry."""
         self.rows.pop(frozen(key), None)
+
+    def read_many(self, keys: BatchKeys) -> Columns:
+        """Give the entries of all keys."""
+        entries = [self.read(key) for key in keys.stored]
+        values = array_maker(self.kind)([None if entry is None else entry[0] for entry in entries])
+        return Columns(values, np.array([0 if entry is None else entry[1] for entry in entries], np.int64))
+
+    def write_many(self, keys: BatchKeys, entries: Columns, written: npt.NDArray[np.bool_] | None = None) -> None:
+        """Set the entries of all keys, or of those of a mask."""
+        values, begun = values_of(entries.values), entries.begun.tolist()
+        for i, key in enumerate(keys.stored):
+            if written is not None and not written[i]:
+                continue
+            if values[i] is None:
+                self.remove(key)
+            else:
+                self.write(key, (values[i], begun[i]))
 
     def begin_lives(self, now: int) -> None:
         """Let the life of each value begin now."""
@@ -63,6 +88,11 @@ class MemoryLists:
             self.rows[frozen(key)] = copies
         else:
             self.rows.pop(frozen(key), None)
+
+    def append_many(self, keys: BatchKeys, values: pa.Array, groups: npt.NDArray[np.int64], begun: int) -> None:
+        """Append values, each to the list of its key."""
+        for group, value in zip(groups.tolist(), values_of(values), strict=True):
+            self.append(keys.stored[group], [(value, begun)])
 
     def begin_lives(self, now: int) -> None:
         """Let the life of each element begin now."""
@@ -149,7 +179,7 @@ class MemoryTables:
 
     def values(self, descriptor: StateDescriptor) -> MemoryValues:
         """Make the table of a state with one entry."""
-        return self._kept(descriptor, MemoryValues(copy_of(descriptor.type)))
+        return self._kept(descriptor, MemoryValues(copy_of(descriptor.type), descriptor.type))
 
     def lists(self, descriptor: StateDescriptor) -> MemoryLists:
         """Make the table of a list state."""

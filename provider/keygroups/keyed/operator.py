@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
-from keygroups.functions.base import KeyedProcessFunction
-from keygroups.functions.context import OnTimerContext, RuntimeContext
+import pyarrow as pa
+
+from keygroups.functions.base import KeyedBatchFunction, KeyedProcessFunction
+from keygroups.functions.context import BatchContext, OnTimerContext, RuntimeContext
 from keygroups.functions.output_tag import OutputTag
 from keygroups.functions.timers import TimeDomain
 from keygroups.keyed.scope import END_OF_TIME, NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers
+from keygroups.state.batch_keys import BatchKeys
 
 Output: TypeAlias = tuple[OutputTag | None, Any]
 """A row, and the side output that it goes to; None is the main one."""
@@ -25,7 +28,7 @@ class KeyedOperator:
         timers: Its timers.
     """
 
-    def __init__(self, function: KeyedProcessFunction, scope: Scope, timers: KeyTimers) -> None:
+    def __init__(self, function: KeyedProcessFunction | KeyedBatchFunction, scope: Scope, timers: KeyTimers) -> None:
         """See the class."""
         self._function, self._scope, self._timers = function, scope, timers
         self._context = _RowContext(scope, timers)
@@ -41,6 +44,7 @@ class KeyedOperator:
 
     def process(self, rows: Iterable[tuple[Any, Any, int]]) -> Iterator[Output]:
         """Take rows, each with its key and its time."""
+        assert isinstance(self._function, KeyedProcessFunction), self._function
         scope, context, process = self._scope, self._context, self._function.process_element
         for key, row, timestamp in rows:
             scope.key = key
@@ -51,6 +55,11 @@ class KeyedOperator:
                     # As _is_tagged, in place: a call takes as long as the rest of this loop.
                     is_tagged = one.__class__ is tuple and len(one) == 2 and isinstance(one[0], OutputTag)
                     yield one if is_tagged else (None, one)
+
+    def process_batch(self, keys: BatchKeys, batch: pa.RecordBatch, timestamps: pa.Array | None) -> Iterator[Any]:
+        """Take rows at once, and give what the function gives: columns, or a side output and columns."""
+        assert isinstance(self._function, KeyedBatchFunction), self._function
+        yield from self._function.process_batch(keys, batch, _BatchTimes(self._scope, self._timers, timestamps)) or ()
 
     def advance_watermark(self, watermark: int) -> Iterator[Output]:
         """Let event time pass; a watermark never goes back."""
@@ -105,3 +114,19 @@ class _RowContext(OnTimerContext):
     def time_domain(self) -> TimeDomain:
         assert self._domain is not None, "a row has no time domain"
         return self._domain
+
+
+class _BatchTimes(BatchContext):
+    """One for each batch."""
+
+    def __init__(self, scope: Scope, timers: KeyTimers, timestamps: pa.Array | None) -> None:
+        self._scope, self._timers, self._timestamps = scope, timers, timestamps
+
+    def timestamps(self) -> pa.Array | None:
+        return self._timestamps
+
+    def get_current_key(self) -> Any:
+        return self._scope.shown_key()
+
+    def timer_service(self) -> KeyTimers:
+        return self._timers

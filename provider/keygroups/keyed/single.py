@@ -8,10 +8,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from keygroups.keyed.forms import Form, copy_of, stored_form
 from keygroups.keyed.life import Life
+from keygroups.keyed.many import Many, any_array
 from keygroups.keyed.scope import NO_KEY, Scope
 from keygroups.keyed.tables import Entry, ValueTable
+from keygroups.segment.arrays import arrow, mask, numpy
+from keygroups.state.arrow import values_of
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
@@ -19,6 +27,7 @@ from keygroups.state.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
+from keygroups.state.grouped import Groups, grouped
 from keygroups.state.kinds import AggregatingState, FoldingState, ReducingState, State, ValueState
 
 
@@ -37,6 +46,7 @@ class _Single(State):
         self._scope = scope
         self._life = Life(descriptor.ttl, scope)
         self._form: Form = stored_form(descriptor.type, f"{descriptor.kind} state {descriptor.name!r}")
+        self._many = Many(descriptor, table, self._life)
 
     def clear(self) -> None:
         """Remove what the current key has."""
@@ -84,6 +94,19 @@ class SingleValue(_Single, ValueState[Any]):
         else:
             self._table.write(key, (self._form(value), 0))
 
+    def get_many(self, keys: BatchKeys) -> pa.Array:
+        """Give the value of each key, else the default, else null."""
+        values = self._many.read(keys)
+        if self._default is None or not values.null_count:
+            return values
+        return pc.coalesce(values, self._many.given.array([self._default])[0])
+
+    def update_many(self, keys: BatchKeys, values: Any) -> None:
+        """Set the value of each key; null removes it."""
+        array = self._many.given.array(values)
+        self._many.given.require(array, len(keys))
+        self._many.write(keys, array)
+
 
 class _Folding(_Single):
     """States to which values are added."""
@@ -101,6 +124,38 @@ class _Folding(_Single):
         entry = self._read()
         return None if entry is None else self._result(entry[0])
 
+    def get_many(self, keys: BatchKeys) -> pa.Array:
+        """Give what has come of the values of each key, null where there are none."""
+        return self._results(self._many.read(keys))
+
+    def add_many(self, keys: BatchKeys, column: Any) -> pa.Array:
+        """Add a column of the batch, each value to its row's key."""
+        given = self._addable(column)
+        keys.require_rows(given)
+        groups = keys.groups
+        if given.null_count:
+            valid = given.is_valid()
+            given, groups = given.filter(valid), groups[mask(valid)]
+        added = np.zeros(len(keys), np.bool_)
+        added[groups] = True
+        values = self._many.given.array(self._folded_many(self._many.peek(keys), given, groups))
+        self._many.write(keys, values, None if added.all() else added)
+        return self._results(values)
+
+    def _addable(self, column: Any) -> pa.Array:
+        """What was given for a column, of the type of the state."""
+        return self._many.given.array(column)
+
+    def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
+        """What is stored after values were added, value by value."""
+        stored = values_of(old)
+        for group, value in zip(groups.tolist(), values_of(given), strict=True):
+            stored[group] = self._form(self._folded(stored[group], value))
+        return stored
+
+    def _results(self, stored: pa.Array) -> pa.Array:
+        return stored
+
     @abstractmethod
     def _folded(self, old: Any, value: Any) -> Any:
         """What is stored after a value was added; ``old`` is None before the first."""
@@ -115,10 +170,16 @@ class SingleReduced(_Folding, ReducingState[Any]):
     def __init__(self, descriptor: ReducingStateDescriptor[Any], table: ValueTable, scope: Scope) -> None:
         """Keep the function."""
         super().__init__(descriptor, table, scope)
-        self._reduce = descriptor.reduce
+        self._reduce, self._built_in = descriptor.reduce, descriptor.built_in
 
     def _folded(self, old: Any, value: Any) -> Any:
         return value if old is None else self._reduce(old, value)
+
+    def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
+        if self._built_in is None:
+            return super()._folded_many(old, given, groups)
+        everything = pa.concat_arrays([old, given])
+        return grouped(self._built_in, everything, np.concatenate([np.arange(len(old)), groups]), len(old))
 
 
 class SingleAggregated(_Folding, AggregatingState[Any, Any]):
@@ -127,13 +188,28 @@ class SingleAggregated(_Folding, AggregatingState[Any, Any]):
     def __init__(self, descriptor: AggregatingStateDescriptor[Any, Any, Any], table: ValueTable, scope: Scope) -> None:
         """Keep the function."""
         super().__init__(descriptor, table, scope)
-        self._function = descriptor.function
+        self._function, self._built_in = descriptor.function, descriptor.built_in
 
     def _folded(self, old: Any, value: Any) -> Any:
         return self._function.add(value, self._function.create_accumulator() if old is None else old)
 
     def _result(self, stored: Any) -> Any:
         return self._function.get_result(stored)
+
+    def _addable(self, column: Any) -> pa.Array:
+        """Values may be of any type: only the accumulator has that of the state."""
+        return any_array(column)
+
+    def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
+        if self._built_in != "count":
+            return super()._folded_many(old, given, groups)
+        counts = numpy(old.fill_null(0)) + np.bincount(groups, minlength=len(old))
+        return pc.if_else(pa.array(counts > 0), arrow(counts), pa.scalar(None, pa.int64()))
+
+    def _results(self, stored: pa.Array) -> pa.Array:
+        if self._built_in is not None:
+            return stored
+        return pa.array([None if value is None else self._result(value) for value in values_of(stored)])
 
 
 class SingleFolded(_Folding, FoldingState[Any, Any]):
@@ -148,3 +224,7 @@ class SingleFolded(_Folding, FoldingState[Any, Any]):
 
     def _folded(self, old: Any, value: Any) -> Any:
         return self._fold(self._copied(self._initial) if old is None else old, value)
+
+    def _addable(self, column: Any) -> pa.Array:
+        """Values may be of any type: only the accumulator has that of the state."""
+        return any_array(column)

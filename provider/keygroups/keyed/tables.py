@@ -7,11 +7,30 @@ gives is the caller's own: changing it changes nothing that is stored.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import MapStateDescriptor, StateDescriptor
 
 Entry: TypeAlias = tuple[Any, int]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """An entry for each key of a batch.
+
+    Attributes:
+        values: Of the Arrow type of the state; null where there is no entry.
+        begun: int64[n], when the life of each began.
+    """
+
+    values: pa.Array
+    begun: npt.NDArray[np.int64]
 
 
 class ValueTable(Protocol):
@@ -26,6 +45,12 @@ class ValueTable(Protocol):
     def remove(self, key: Any) -> None:
         """Remove the entry."""
 
+    def read_many(self, keys: BatchKeys) -> Columns:
+        """Give the entries of all keys."""
+
+    def write_many(self, keys: BatchKeys, entries: Columns, written: npt.NDArray[np.bool_] | None = None) -> None:
+        """Set the entries of all keys, or of those of a mask; null removes one."""
+
 
 class ListTable(Protocol):
     """Entries in the order in which they were appended."""
@@ -38,6 +63,9 @@ class ListTable(Protocol):
 
     def replace(self, key: Any, entries: Iterable[Entry]) -> None:
         """Replace all entries; without any, the key is gone."""
+
+    def append_many(self, keys: BatchKeys, values: pa.Array, groups: npt.NDArray[np.int64], begun: int) -> None:
+        """Append values, none of them null, each to the list of the key of its group."""
 
 
 class MapTable(Protocol):

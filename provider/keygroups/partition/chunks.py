@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from keygroups.errors import CapacityError, InternalError
-from keygroups.partition.keys import Key
+from keygroups.partition.columns import bytes_of_column
+from keygroups.partition.keys import Key, StoredKeys
 from keygroups.partition.view import WrittenChunk
-from keygroups.segment.chunk import APPENDED, HEADER, TOMBSTONE
+from keygroups.rows.scalars import Words
+from keygroups.segment.chunk import APPENDED, HEADER, TOMBSTONE, Headers
 
 
 @dataclass
@@ -53,6 +56,10 @@ class ChunkRows:
         self.flags.append(flags)
         self.nbytes += len(stored) + len(value)
 
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.keys)
+
     def write(self, path: Path) -> WrittenChunk:
         """Write the rows to a new file.
 
@@ -70,14 +77,49 @@ class ChunkRows:
         header["key_bytes"] = np.fromiter(map(len, self.keys), np.int32, len(self.keys))
         header["value_bytes"] = np.fromiter(map(len, self.values), np.int32, len(self.values))
         header["flags"] = self.flags
-        keys, values = b"".join(self.keys), b"".join(self.values)
-        try:
-            with path.open("xb") as file:
-                file.writelines((header.tobytes(), keys, values))
-        except OSError as error:
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise CapacityError(
-                    "the local disk is full", path=str(path.parent), fix="free space there, or set keyGroups.localDir"
-                ) from error
-            raise
-        return WrittenChunk(str(path), len(self.keys), len(keys), len(values))
+        return _written(path, header, b"".join(self.keys), b"".join(self.values))
+
+
+@dataclass(frozen=True)
+class ChunkColumns:
+    """The same, as columns.
+
+    Attributes:
+        keys: Of the rows, all different.
+        flags: int32[n].
+        values: The bytes of those that are no tombstones, in the order of the rows.
+        value_sizes: int64[n], bytes of each; 0 for a tombstone.
+        new_keys: Keys that are new, less those that are gone.
+    """
+
+    keys: StoredKeys
+    flags: npt.NDArray[np.int32]
+    values: Words
+    value_sizes: Words
+    new_keys: int
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self.flags)
+
+    def write(self, path: Path) -> WrittenChunk:
+        """Write the rows to a new file. Raises CapacityError if the local disk is full."""
+        rows = bytes_of_column(self.keys.data)
+        header = np.zeros(len(self), HEADER)
+        header["locator"], header["partition_hash"] = self.keys.locators, self.keys.hashes
+        header["key_bytes"], header["value_bytes"], header["flags"] = rows.sizes, self.value_sizes, self.flags
+        start, end = int(rows.starts[0]), int(rows.starts[-1] + rows.sizes[-1])
+        return _written(path, header, rows.data[start:end], self.values.view(np.uint8).data)
+
+
+def _written(path: Path, header: Headers, keys: bytes | memoryview, values: bytes | memoryview) -> WrittenChunk:
+    try:
+        with path.open("xb") as file:
+            file.writelines((header.tobytes(), keys, values))
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CapacityError(
+                "the local disk is full", path=str(path.parent), fix="free space there, or set keyGroups.localDir"
+            ) from error
+        raise
+    return WrittenChunk(str(path), len(header), len(keys), len(values))

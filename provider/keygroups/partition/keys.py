@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import xxhash
 
 from keygroups.rows.decode import bytes_of
+from keygroups.segment.arrays import arrow
 
 Decode = Callable[[Any], list[list[Any]]]
 
@@ -31,6 +36,29 @@ class Key:
     def locator_of(self, stored: bytes) -> int:
         """Give where rows lie that are found by other bytes of this key, such as a scan prefix."""
         return hashed_locator(self.locator >> 48, stored)
+
+
+@dataclass(frozen=True)
+class StoredKeys:
+    """Different keys, as a batch brings them.
+
+    Attributes:
+        data: binary[n], their UnsafeRows.
+        hashes: int32[n], Spark's hash of each.
+        locators: uint64[n].
+    """
+
+    data: pa.Array
+    hashes: npt.NDArray[np.int32]
+    locators: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.data)
+
+    def take(self, rows: npt.NDArray[np.int64]) -> StoredKeys:
+        """Give some of them."""
+        return StoredKeys(self.data.take(arrow(rows)), self.hashes[rows], self.locators[rows])
 
 
 def hashed_locator(key_group: int, stored: bytes) -> int:

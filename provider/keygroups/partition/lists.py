@@ -6,15 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keygroups.keyed.forms import copy_of
-from keygroups.keyed.tables import Entry
-from keygroups.partition.chunks import ChunkRows
+from keygroups.keyed.tables import Columns, Entry
+from keygroups.partition.chunks import ChunkColumns, ChunkRows
+from keygroups.partition.entry_columns import ColumnForm, Move, appended
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.items import join_items, stored_items
 from keygroups.partition.keys import Key
 from keygroups.partition.sealed import Sealed, is_tombstone
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 
 
@@ -37,7 +40,12 @@ class FileLists:
     Args:
         descriptor: What the state is.
         sealed: Its stored rows.
+
+    Attributes:
+        move: Moves the writes to a segment.
     """
+
+    move: Move
 
     def __init__(self, descriptor: StateDescriptor, sealed: Sealed) -> None:
         """See the class."""
@@ -46,9 +54,13 @@ class FileLists:
         self._copied = copier(descriptor.type, copy_of(descriptor.type))
         self._changes: dict[Key, _Changes] = {}
         self._read: dict[Key, list[Entry]] = {}
+        self._kind = descriptor.type
+        self._columns: ColumnForm | None = None
+        self._appended: ChunkColumns | None = None
 
     def read(self, key: Key) -> list[Entry]:
         """Give all entries, copies where they could be changed."""
+        self._leave_columns()
         changes = self._changes.get(key)
         if changes is not None and changes.replaced:
             return self._copies(changes.entries)
@@ -58,14 +70,35 @@ class FileLists:
 
     def append(self, key: Key, entries: Iterable[Entry]) -> None:
         """Append entries."""
+        self._leave_columns()
         self._changes.setdefault(key, _Changes()).entries.extend(self._copies(entries))
 
     def replace(self, key: Key, entries: Iterable[Entry]) -> None:
         """Replace all entries."""
+        self._leave_columns()
         self._changes[key] = _Changes(replaced=True, entries=self._copies(entries))
 
-    def take(self) -> ChunkRows:
+    def append_many(self, keys: BatchKeys, values: pa.Array, groups: npt.NDArray[np.int64], begun: int) -> None:
+        """Append values, each to the list of its key."""
+        if self._changes or self._appended is not None:
+            self.move()
+        self._read = {}
+        self._columns = self._columns or ColumnForm(self.form.schema, self._kind)
+        entries = Columns(values, np.full(len(values), begun, np.int64))
+        self._appended = appended(self._columns, self.sealed, keys.stored, entries, groups)
+
+    def take(self) -> ChunkRows | ChunkColumns:
         """Give what was written since the last call, and forget what was read."""
+        if self._appended is None:
+            return self._rows()
+        columns, self._appended = self._appended, None
+        return columns
+
+    def _leave_columns(self) -> None:
+        if self._appended is not None:
+            self.move()
+
+    def _rows(self) -> ChunkRows:
         rows = ChunkRows()
         changed = [(key, changes) for key, changes in self._changes.items() if changes.replaced or changes.entries]
         exist = self._exist([key for key, _ in changed])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ import msgspec
 from pyspark.sql import types as spark
 
 from keygroups.functions.timers import TimeDomain
-from keygroups.partition.chunks import ChunkRows
+from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.evolution import reader_of, rewritten
 from keygroups.partition.forms import is_wrapper
 from keygroups.partition.keys import Keys
@@ -113,15 +114,19 @@ class FileTables:
     def spill(self) -> None:
         """Move all writes to disk, and forget what was read."""
         for kept in self.kept:
-            segment = self._sorted(kept, kept.table.take())
-            if segment is None:
-                continue
-            kept.spilled.insert(0, segment)
-            if len(kept.spilled) > MOST_SPILLED:
-                folder = Path(self._view.folder)
-                kept.spilled = [merge_segments(folder, kept.spilled, {0}, bottom=False, block_bytes=BLOCK_BYTES)]
-            kept.table.sealed.put_over([spilled.blocks for spilled in kept.spilled])
+            self._move(kept)
         self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
+
+    def _move(self, kept: KeptTable) -> None:
+        """Move the writes of a table to a segment over those of the version."""
+        segment = self._sorted(kept, kept.table.take())
+        if segment is None:
+            return
+        kept.spilled.insert(0, segment)
+        if len(kept.spilled) > MOST_SPILLED:
+            folder = Path(self._view.folder)
+            kept.spilled = [merge_segments(folder, kept.spilled, {0}, bottom=False, block_bytes=BLOCK_BYTES)]
+        kept.table.sealed.put_over([spilled.blocks for spilled in kept.spilled])
 
     def finish(self, metrics: dict[str, int]) -> None:
         """Write what was not written yet, and tell the store of all files."""
@@ -190,9 +195,12 @@ class FileTables:
         family = WrittenFamily(
             name, key.json(), value.json(), prefix_columns, range_columns, lists, internal, new_keys=0, chunks=()
         )
-        self.kept.append(KeptTable(table, family))
+        kept = KeptTable(table, family)
+        self.kept.append(kept)
+        if isinstance(table, FileValues | FileLists):
+            table.move = partial(self._move, kept)
 
-    def _sorted(self, kept: KeptTable, rows: ChunkRows) -> Segment | None:
+    def _sorted(self, kept: KeptTable, rows: ChunkRows | ChunkColumns) -> Segment | None:
         """Write rows, and give them as a segment of this task."""
         chunk = self._write(kept, rows)
         if chunk is None:
@@ -204,9 +212,9 @@ class FileTables:
     def _kept_of(self, table: object) -> KeptTable:
         return next(kept for kept in self.kept if kept.table is table)
 
-    def _write(self, kept: KeptTable, rows: ChunkRows) -> WrittenChunk | None:
+    def _write(self, kept: KeptTable, rows: ChunkRows | ChunkColumns) -> WrittenChunk | None:
         kept.new_keys += rows.new_keys
-        if not rows.keys:
+        if not len(rows):
             return None
         number = sum(len(one.chunks) for one in self.kept)
         chunk = rows.write(Path(self._view.folder, f"{number}.chunk"))

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import types as spark
 
-from keygroups.functions.base import KeyedProcessFunction
+from keygroups.functions.base import KeyedBatchFunction, KeyedProcessFunction
 from keygroups.functions.timers import TimeDomain
 from keygroups.keyed.operator import KeyedOperator, Output
 from keygroups.keyed.scope import NO_KEY, Scope
 from keygroups.keyed.tables import Tables
 from keygroups.keyed.timer_queue import KeyTimers
-from keygroups.partition.keys import Key, Keys
+from keygroups.partition.columns import bytes_of_column, column_decoder
+from keygroups.partition.keys import Key, Keys, StoredKeys
 from keygroups.partition.tables import FileTables
 from keygroups.partition.view import View
 from keygroups.rows.decode import row_decoder
+from keygroups.state.batch_keys import BatchKeys
+from keygroups.state.grouped import Groups
 
 
 class PartitionScope(Scope):
@@ -48,7 +52,7 @@ class PartitionTask:
 
     def __init__(
         self,
-        function: KeyedProcessFunction,
+        function: KeyedProcessFunction | KeyedBatchFunction,
         view: View,
         key_schema: spark.StructType,
         context: MakeContext,
@@ -61,6 +65,7 @@ class PartitionTask:
         """
         self._view, self._is_closed = view, False
         self._scope: Final = PartitionScope(now=view.now, watermark=view.watermark)
+        self._key_schema = key_schema
         self.keys = Keys(row_decoder(key_schema), _shown(key_schema))
         self.tables = FileTables(view, self.keys, key_schema, uid)
         timers = self.tables.timers
@@ -83,6 +88,37 @@ class PartitionTask:
         """Take rows, each with its key and its time."""
         yield from self._operator.process(rows)
         self._scope.key = NO_KEY
+
+    def process_batch(
+        self, stored: StoredKeys, groups: Groups, batch: pa.RecordBatch, timestamps: pa.Array | None
+    ) -> Iterator[Any]:
+        """Take rows at once.
+
+        Args:
+            stored: Their different keys.
+            groups: int64[n], the number of each row's key.
+            batch: The rows.
+            timestamps: int64[n], the time of each; None if they have none.
+        """
+
+        def columns() -> dict[str, pa.Array]:
+            decoded = column_decoder(self._key_schema)(bytes_of_column(stored.data))
+            return dict(zip(self._key_schema.names, decoded, strict=True))
+
+        keys = BatchKeys(len(stored), groups, columns, lambda: self._each(stored), stored)
+        yield from self._operator.process_batch(keys, batch, timestamps)
+
+    def _each(self, stored: StoredKeys) -> Iterator[Any]:
+        try:
+            for key in self.see(stored):
+                self._scope.key = key
+                yield key.value
+        finally:
+            self._scope.key = NO_KEY
+
+    def see(self, stored: StoredKeys) -> list[Key]:
+        """Give the keys, one by one; they become the current ones."""
+        return self.keys.see(stored.data.to_pylist(), stored.hashes.tolist(), stored.locators.tolist())
 
     def spill(self) -> None:
         """Move writes from memory to disk."""

@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keygroups.keyed.forms import copy_of
-from keygroups.keyed.tables import Entry
-from keygroups.partition.chunks import ChunkRows
+from keygroups.keyed.tables import Columns, Entry
+from keygroups.partition.chunks import ChunkColumns, ChunkRows
+from keygroups.partition.entry_columns import ColumnForm, EntryColumns, Move
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.keys import Key, Keys
 from keygroups.partition.sealed import Sealed, is_tombstone, values_of
+from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 
 
 class FileValues:
     """A ``ValueTable``. The first read of one of the current keys reads all of them.
 
+    Writes are kept key by key, or as columns of one batch, never both: before the other way begins, they move to a
+    segment.
+
     Args:
         descriptor: What the state is.
         sealed: Its stored rows.
         keys: The current keys.
+
+    Attributes:
+        move: Moves the writes to a segment.
     """
+
+    move: Move
 
     def __init__(self, descriptor: StateDescriptor, sealed: Sealed, keys: Keys) -> None:
         """See the class."""
         self.form = entry_form(descriptor)
         self.sealed = sealed
         self._keys = keys
+        self._kind = descriptor.type
+        self._form: ColumnForm | None = None
+        self._many: EntryColumns | None = None
+        self._batch: BatchKeys | None = None
         self._copied = copier(descriptor.type, copy_of(descriptor.type))
         self._entries: dict[Key, Entry | None] = {}
         self._written: dict[Key, None] = {}
@@ -46,16 +61,34 @@ class FileValues:
 
     def write(self, key: Key, entry: Entry) -> None:
         """Set the entry."""
+        if self._many is not None:
+            self._leave_columns()
         self._entries[key] = entry if self._copied is None else (self._copied(entry[0]), entry[1])
         self._written[key] = None
 
     def remove(self, key: Key) -> None:
         """Remove the entry."""
+        if self._many is not None:
+            self._leave_columns()
         self._entries[key] = None
         self._written[key] = None
 
-    def take(self) -> ChunkRows:
+    def read_many(self, keys: BatchKeys) -> Columns:
+        """Give the entries of all keys."""
+        return self._columns(keys).read()
+
+    def write_many(self, keys: BatchKeys, entries: Columns, written: npt.NDArray[np.bool_] | None = None) -> None:
+        """Set the entries of all keys, or of those of a mask."""
+        self._columns(keys).write(entries, written)
+        self._entries, self._stored = {}, {}
+
+    def take(self) -> ChunkRows | ChunkColumns:
         """Give what was written since the last call, and forget what was read."""
+        columns = None if self._many is None else self._many.take()
+        self._many = self._batch = None
+        return self._rows() if columns is None else columns
+
+    def _rows(self) -> ChunkRows:
         self._look_up([key for key in self._written if key not in self._stored])
         rows = ChunkRows()
         live = [key for key in self._written if self._entries[key] is not None]
@@ -68,7 +101,21 @@ class FileValues:
         self._entries, self._written, self._stored = {}, {}, {}
         return rows
 
+    def _columns(self, keys: BatchKeys) -> EntryColumns:
+        if self._written or (self._many is not None and self._batch is not keys):
+            self.move()
+        if self._many is None:
+            self._form = self._form or ColumnForm(self.form.schema, self._kind)
+            self._many, self._batch = EntryColumns(self._form, self.sealed, keys.stored), keys
+        return self._many
+
+    def _leave_columns(self) -> None:
+        if self._many is not None and self._many.written is not None:
+            self.move()
+        self._many = self._batch = None
+
     def _fetch(self, key: Key) -> None:
+        self._leave_columns()
         missing = [one for one in self._keys.current if one not in self._entries]
         if key not in self._entries and key not in missing:
             missing.append(key)

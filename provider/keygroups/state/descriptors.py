@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pyspark.sql.types import DataType, StructField, StructType
 
+from keygroups.state.built_in import AGGREGATIONS, REDUCES, built_in
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction, as_fold, as_reduce, check_aggregate
 from keygroups.state.ttl import StateTtlConfig
@@ -148,17 +149,27 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
 
     Args:
         name: Name of the state.
-        function: A ``ReduceFunction``, or a callable of the older and the new value.
+        function: A ``ReduceFunction``, a callable of the older and the new value, or ``sum``, ``min``, ``max`` or
+            ``last``.
         type: Type of the values.
+
+    Attributes:
+        built_in: Name of the function if it was given by its name.
     """
 
     kind = "reducing"
 
-    def __init__(self, name: str, function: ReduceFunction[T] | Callable[[T, T], T], type: str | DataType) -> None:  # noqa: A002
+    def __init__(
+        self,
+        name: str,
+        function: ReduceFunction[T] | Callable[[T, T], T] | str,
+        type: str | DataType,  # noqa: A002
+    ) -> None:
         """Check function, name and type."""
         super().__init__(name, type)
-        self.reduce = as_reduce(function, name)
-        self._function = function
+        self.built_in = function if isinstance(function, str) else None
+        self._function = built_in(function, REDUCES, name) if isinstance(function, str) else function
+        self.reduce = as_reduce(self._function, name)
 
     def get_reduce_function(self) -> ReduceFunction[T] | Callable[[T, T], T]:
         """Give the function."""
@@ -170,17 +181,25 @@ class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
 
     Args:
         name: Name of the state.
-        function: What creates, fills and reads it.
+        function: What creates, fills and reads it; or ``count``, or ``collect``.
         accumulator_type: Its type, which is what is stored.
+
+    Attributes:
+        built_in: Name of the function if it was given by its name.
     """
 
     kind = "aggregating"
 
-    def __init__(self, name: str, function: AggregateFunction[IN, ACC, OUT], accumulator_type: str | DataType) -> None:
+    def __init__(
+        self, name: str, function: AggregateFunction[IN, ACC, OUT] | str, accumulator_type: str | DataType
+    ) -> None:
         """Check function, name and type."""
         super().__init__(name, accumulator_type)
-        check_aggregate(function, name)
-        self.function = function
+        self.built_in = function if isinstance(function, str) else None
+        self.function: AggregateFunction[IN, ACC, OUT] = (
+            built_in(function, AGGREGATIONS, name) if isinstance(function, str) else function
+        )
+        check_aggregate(self.function, name)
 
     def get_agg_function(self) -> AggregateFunction[IN, ACC, OUT]:
         """Give the function."""

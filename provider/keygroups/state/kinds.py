@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+
+from keygroups.state.batch_keys import BatchKeys
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -36,6 +40,14 @@ class ValueState(State, Generic[T]):
     def update(self, value: T | None) -> None:
         """Set the value; None removes it."""
 
+    @abstractmethod
+    def get_many(self, keys: BatchKeys) -> pa.Array:
+        """Give the value of each key, the default where there is none."""
+
+    @abstractmethod
+    def update_many(self, keys: BatchKeys, values: Any) -> None:
+        """Set the value of each key: an array, or a sequence; null removes one. Raises StateError if one is wrong."""
+
 
 class AppendingState(State, Generic[IN, OUT]):
     """What values are added to."""
@@ -47,6 +59,23 @@ class AppendingState(State, Generic[IN, OUT]):
     @abstractmethod
     def add(self, value: IN | None) -> None:
         """Add a value."""
+
+    @abstractmethod
+    def get_many(self, keys: BatchKeys) -> pa.Array:
+        """Give what has come of the values of each key, null where there are none."""
+
+    @abstractmethod
+    def add_many(self, keys: BatchKeys, column: Any) -> pa.Array:
+        """Add a column of the batch, each value to its row's key; nulls are left out.
+
+        Without a Python call per row if the descriptor names its function: ``sum``, ``count`` and so on.
+
+        Returns:
+            What ``get_many`` gives afterwards.
+
+        Raises:
+            StateError: A value is wrong.
+        """
 
 
 class ReducingState(AppendingState[T, T]):
@@ -75,6 +104,18 @@ class ListState(State, Generic[T]):
     @abstractmethod
     def add_all(self, values: Iterable[T]) -> None:
         """Append all elements or, if one is wrong, none."""
+
+    @abstractmethod
+    def get_many(self, keys: BatchKeys) -> pa.Array:
+        """Give the elements of each key, as an array of lists."""
+
+    @abstractmethod
+    def add_many(self, keys: BatchKeys, column: Any) -> None:
+        """Append a column of the batch, each value to the list of its row's key, in their order; nulls are left out.
+
+        Raises:
+            StateError: A value is wrong.
+        """
 
     @abstractmethod
     def update(self, values: Iterable[T]) -> None:

@@ -6,27 +6,26 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
-from pyspark.sql import types as spark
 
 from keygroups.keyed.forms import one_zero
 from keygroups.keyed.scope import NO_TIME
-from keygroups.partition.keys import Key, hashed_locator
-from keygroups.partition.task import PartitionTask
+from keygroups.partition.keys import StoredKeys, hashed_locator
 from keygroups.partition.view import View
 from keygroups.rows.encode import row_encoder
-from keygroups.segment.arrays import numpy
-from keygroups.streams.incoming import distinct, values_of
+from keygroups.state.arrow import values_of
+from keygroups.state.grouped import Groups
+from keygroups.streams.incoming import distinct
 from keygroups.streams.key_columns import quoted
-from keygroups.streams.rows import in_batches, open_task, processed
+from keygroups.streams.rows import open_task, results
 from keygroups.streams.side_outputs import with_sides
 from keygroups.streams.spec import Operator
 
@@ -68,23 +67,18 @@ class BoundedFunction:
         with TemporaryDirectory(prefix="keygroups-", dir=local) as folder:
             now = int(time.time() * 1000)
             task = open_task(self.operator, View(folder, (), {}, KEY_GROUPS, NO_TIME, now, partition))
-            keys = _Keys(self.operator.key)
-            rows = processed(self.operator, task, batches, keys.of)
             with closing(task):
-                yield from in_batches(self.operator, chain(rows, task.end_of_input()))
+                yield from results(self.operator, task, batches, self._keys_of, is_bounded=True)
 
-
-class _Keys:
-    """Finds the keys of rows, whose columns come after those of the input."""
-
-    def __init__(self, key: spark.StructType) -> None:
-        self._encode, self._width = row_encoder(key), len(key.fields)
-
-    def of(self, batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
-        first = batch.num_columns - 1 - self._width
-        columns = [list(map(one_zero, values_of(batch.column(first + i)))) for i in range(self._width)]
-        stored, first, codes = distinct(pa.array(self._encode(list(zip(*columns, strict=True))), pa.binary()))
-        hashes = numpy(batch.column(HASH))[first].tolist()
-        locators = [hashed_locator(code % KEY_GROUPS, data) for code, data in zip(hashes, stored, strict=True)]
-        keys = task.keys.see(stored, hashes, locators)
-        return [keys[code] for code in codes]
+    def _keys_of(self, batch: pa.RecordBatch) -> tuple[StoredKeys, Groups]:
+        """The columns of the key, and its hash, come after those of the input."""
+        first = len(self.operator.columns)
+        parts = [list(map(one_zero, values_of(batch.column(first + i)))) for i in range(len(self.operator.key.fields))]
+        encoded = pa.array(row_encoder(self.operator.key)(list(zip(*parts, strict=True))), pa.binary())
+        hashes = batch.column(HASH)
+        stored, groups = distinct(encoded, hashes, hashes.cast(pa.int64()))
+        locators = [
+            hashed_locator(code % KEY_GROUPS, data)
+            for code, data in zip(stored.hashes.tolist(), stored.data.to_pylist(), strict=True)
+        ]
+        return replace(stored, locators=np.array(locators, np.uint64)), groups

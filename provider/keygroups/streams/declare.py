@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from keygroups.functions.base import KeyedProcessFunction
+from keygroups.functions.base import Function
 from keygroups.keyed.memory import MemoryTables
 from keygroups.keyed.scope import Scope
 from keygroups.partition.forms import entry_form, name_schema
@@ -22,7 +22,7 @@ class Declared:
     metrics: list[str]
 
 
-def opened(function: KeyedProcessFunction, uid: str, parameters: dict[str, str]) -> Declared:
+def opened(function: Function, uid: str, parameters: dict[str, str]) -> Declared:
     """Open and close a function to see what it asks for.
 
     Raises:

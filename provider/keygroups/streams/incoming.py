@@ -2,52 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql import types as spark
 
+from keygroups.partition.keys import StoredKeys
 from keygroups.segment.arrays import numpy
-
-_INSTANTS = spark.TimestampType()
-_LOCAL_TIMES = spark.TimestampNTZType()
-
-
-def values_of(column: pa.Array) -> list[Any]:
-    """Give the values of a column as those of a ``Row``: structs as rows, maps as dicts, instants in local time."""
-    kind = column.type
-    if pa.types.is_timestamp(kind):
-        convert = _INSTANTS.fromInternal if kind.tz else _LOCAL_TIMES.fromInternal
-        return [None if micros is None else convert(micros) for micros in column.cast(pa.int64()).to_pylist()]
-    if pa.types.is_struct(kind):
-        make = Row(*(field.name for field in kind))
-        parts = [values_of(column.field(i)) for i in range(kind.num_fields)]
-        return _with_nulls(column, [make(*values) for values in zip(*parts, strict=True)])
-    if pa.types.is_map(kind):
-        pairs = list(zip(values_of(column.keys), values_of(column.items), strict=True))
-        return _sliced(column, pairs, dict)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _sliced(column, values_of(column.values), list)
-    if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return list(numpy(column).tolist())
-    return list(column.to_pylist())
-
-
-def _sliced(column: pa.Array, flat: list[Any], make: Callable[[list[Any]], Any]) -> list[Any]:
-    bounds = column.offsets.to_pylist()
-    return _with_nulls(column, [make(flat[start:end]) for start, end in pairwise(bounds)])
-
-
-def _with_nulls(column: pa.Array, values: list[Any]) -> list[Any]:
-    if column.null_count == 0:
-        return values
-    return [value if valid else None for value, valid in zip(values, column.is_valid().to_pylist(), strict=True)]
+from keygroups.state.arrow import values_of
+from keygroups.state.grouped import Groups
 
 
 def row_maker(names: Sequence[str]) -> Callable[[pa.RecordBatch], list[Any]]:
@@ -66,10 +33,32 @@ def row_maker(names: Sequence[str]) -> Callable[[pa.RecordBatch], list[Any]]:
     return rows
 
 
-def distinct(column: pa.Array) -> tuple[list[bytes], np.ndarray[Any, np.dtype[np.int64]], list[int]]:
-    """Give the different values of a column, where each first is, and for each row the number of its value."""
-    encoded = column.dictionary_encode()
-    codes = numpy(encoded.indices)
+def distinct(keys: pa.Array, hashes: pa.Array, locators: pa.Array) -> tuple[StoredKeys, Groups]:
+    """Give the different keys of rows, and for each row the number of its key.
+
+    Args:
+        keys: binary[n].
+        hashes: int32[n].
+        locators: int64[n], unsigned.
+    """
+    encoded = keys.dictionary_encode()
+    groups = numpy(encoded.indices)
     first = np.full(len(encoded.dictionary), -1, np.int64)
-    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return encoded.dictionary.to_pylist(), first, codes.tolist()
+    first[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
+    stored = StoredKeys(encoded.dictionary, numpy(hashes)[first], numpy(locators)[first].view(np.uint64))
+    return stored, groups.astype(np.int64)
+
+
+def joined(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Give larger batches of the same rows."""
+    some: list[pa.RecordBatch] = []
+    nbytes = 0
+    for batch in batches:
+        if batch.num_rows:
+            some.append(batch)
+            nbytes += batch.nbytes
+        if nbytes >= most_bytes:
+            yield pa.concat_batches(some)
+            some, nbytes = [], 0
+    if some:
+        yield pa.concat_batches(some)

@@ -14,7 +14,13 @@ from pyspark.util import PythonEvalType
 
 from keygroups.configure import EXTENSIONS, EXTENSIONS_SETTING, PROVIDER, PROVIDER_CLASS
 from keygroups.errors import SettingError
-from keygroups.functions.base import FilterFunction, FlatMapFunction, KeyedProcessFunction, MapFunction
+from keygroups.functions.base import (
+    FilterFunction,
+    FlatMapFunction,
+    KeyedBatchFunction,
+    KeyedProcessFunction,
+    MapFunction,
+)
 from keygroups.functions.output_tag import OutputTag
 from keygroups.rows.decode import row_decoder
 from keygroups.settings import PREFIX, declaration
@@ -36,6 +42,7 @@ WATERMARK: Final = "spark.watermarkDelayMs"
 """Metadata of the column that has the event time."""
 MEMORY: Final = "workerBytes"
 Output = str | spark.DataType
+Keyed = KeyedProcessFunction | KeyedBatchFunction
 
 
 class KeyedStream:
@@ -64,7 +71,7 @@ class KeyedStream:
 
     def process(
         self,
-        function: KeyedProcessFunction,
+        function: Keyed,
         output_type: Output,
         *,
         uid: str,
@@ -74,7 +81,7 @@ class KeyedStream:
         """Give what a function makes of rows and timers.
 
         Args:
-            function: The function.
+            function: A function of rows, or one of batches.
             output_type: Columns of what it yields, as DDL or a ``StructType``.
             uid: Name of the operator.
             event_time: Column of the output that has its event time.
@@ -159,9 +166,7 @@ class KeyedStream:
     def _same_columns(self, function: KeyedProcessFunction, uid: str) -> DataFrame:
         return self.process(function, self._frame.schema, uid=uid, event_time=self._watermarked)
 
-    def _operator(
-        self, function: KeyedProcessFunction, output_type: Output, uid: str, tags: tuple[OutputTag, ...]
-    ) -> Operator:
+    def _operator(self, function: Keyed, output_type: Output, uid: str, tags: tuple[OutputTag, ...]) -> Operator:
         _require_function(function, uid)
         output = parse_type(output_type)
         if not isinstance(output, spark.StructType):
@@ -248,18 +253,20 @@ def _require_function(function: object, uid: str) -> None:
             expected="uid=, a text that is not empty and has no space at its ends",
             found=repr(uid),
         )
-    if not isinstance(function, KeyedProcessFunction):
+    if not isinstance(function, Keyed):
         raise StateError(
-            f"operator {uid!r} has a wrong function", expected="a KeyedProcessFunction", found=repr(function)
+            f"operator {uid!r} has a wrong function",
+            expected="a KeyedProcessFunction or a KeyedBatchFunction",
+            found=repr(function),
         )
     _pickled_copy(function, uid)
 
 
-def _pickled_copy(function: KeyedProcessFunction, uid: str) -> KeyedProcessFunction:
+def _pickled_copy(function: Keyed, uid: str) -> Keyed:
     """A copy as a worker gets it."""
     pickled: Any = CPickleSerializer()
     try:
-        copy: KeyedProcessFunction = pickled.loads(pickled.dumps(function))
+        copy: Keyed = pickled.loads(pickled.dumps(function))
     except Exception as error:
         raise StateError(
             f"the function of operator {uid!r} cannot be sent to a worker",

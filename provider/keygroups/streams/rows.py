@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keygroups.functions.base import KeyedBatchFunction
 from keygroups.keyed.operator import Output
 from keygroups.keyed.scope import NO_TIME, Scope
 from keygroups.keyed.tables import Tables
-from keygroups.partition.keys import Key
+from keygroups.partition.keys import StoredKeys
 from keygroups.partition.task import PartitionTask
 from keygroups.partition.view import View
-from keygroups.segment.arrays import numpy
+from keygroups.segment.arrays import arrow, numpy
+from keygroups.state.grouped import Groups
+from keygroups.streams.column_outputs import columns_maker, sliced
 from keygroups.streams.context import Place, WorkerContext
-from keygroups.streams.incoming import row_maker
+from keygroups.streams.incoming import joined, row_maker
 from keygroups.streams.outgoing import batch_maker
 from keygroups.streams.side_outputs import row_of, with_sides
 from keygroups.streams.spec import Operator
@@ -27,8 +30,12 @@ OUTPUT_ROWS: Final = 10_000
 """Of a batch that goes to the JVM."""
 PAGE: Final = 4096
 
-KeysOf = Callable[[pa.RecordBatch, PartitionTask], list[Key]]
-"""Gives the key of each row of a batch."""
+BATCH_SHARE: Final = 8
+"""A function of batches gets as many rows at once as fit into this part of a worker's memory: it finds a key in them
+once."""
+
+KeysOf = Callable[[pa.RecordBatch], tuple[StoredKeys, Groups]]
+"""Gives the different keys of a batch, and for each row the number of its key."""
 
 
 def open_task(operator: Operator, view: View) -> PartitionTask:
@@ -41,26 +48,63 @@ def open_task(operator: Operator, view: View) -> PartitionTask:
     return PartitionTask(operator.function, view, operator.key, context, operator.uid)
 
 
-def processed(
-    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf
-) -> Iterator[Output]:
-    """Give what a function makes of the timers that are due, and then of batches."""
-    memory, rows_of = _Memory(operator.memory_bytes), row_maker(operator.columns)
+def results(
+    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, *, is_bounded: bool
+) -> Iterator[pa.RecordBatch]:
+    """Give what a function makes of the timers that are due, of batches, and of the timers that are due after them.
+
+    Args:
+        operator: The function.
+        task: What runs it.
+        batches: The rows.
+        keys_of: Finds their keys.
+        is_bounded: Whether there are no more rows after these, in this batch or another: all timers fire.
+    """
+    memory = _Memory(operator.memory_bytes)
+    end = task.end_of_input if is_bounded else task.end
+    if isinstance(operator.function, KeyedBatchFunction):
+        yield from _in_batches(operator, _fired(task, memory))
+        yield from _of_batches(operator, task, batches, keys_of, memory)
+        yield from _in_batches(operator, end())
+    else:
+        rows = _of_rows(operator, task, batches, keys_of, memory)
+        yield from _in_batches(operator, chain(_fired(task, memory), rows, end()))
+
+
+def _fired(task: PartitionTask, memory: _Memory) -> Iterator[Output]:
     for number, output in enumerate(task.begin(), 1):
         yield output
-        if number % OUTPUT_ROWS == 0 and memory.is_exceeded():
-            task.spill()
-            memory.reset()
+        if number % OUTPUT_ROWS == 0:
+            memory.bound(task)
+
+
+def _of_rows(
+    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
+) -> Iterator[Output]:
+    rows_of = row_maker(operator.columns)
     for batch in batches:
         if batch.num_rows:
             times = _times(batch, operator.event_time)
-            yield from task.process(zip(keys_of(batch, task), rows_of(batch), times, strict=True))
-            if memory.is_exceeded():
-                task.spill()
-                memory.reset()
+            stored, groups = keys_of(batch)
+            keys = task.see(stored)
+            row_keys = [keys[group] for group in groups.tolist()]
+            yield from task.process(zip(row_keys, rows_of(batch), times, strict=True))
+            memory.bound(task)
 
 
-def in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:
+def _of_batches(
+    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
+) -> Iterator[pa.RecordBatch]:
+    make = columns_maker(operator)
+    for batch in joined(batches, operator.memory_bytes // BATCH_SHARE):
+        stored, groups = keys_of(batch)
+        given = batch.select(list(range(len(operator.columns))))
+        for output in task.process_batch(stored, groups, given, _millis(batch, operator.event_time)):
+            yield from sliced(make(output), OUTPUT_ROWS)
+        memory.bound(task)
+
+
+def _in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:
     """Give rows as batches of the result."""
     make = batch_maker(with_sides(operator.output, operator.tags, operator.uid), operator.uid)
     rows = map(row_of(operator.output, operator.tags, operator.uid), outputs)
@@ -70,12 +114,18 @@ def in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.Rec
 
 def _times(batch: pa.RecordBatch, column: int | None) -> list[int]:
     """The event time of each row in milliseconds."""
-    if column is None:
+    millis = _millis(batch, column)
+    if millis is None:
         return [NO_TIME] * batch.num_rows
+    return list(millis.fill_null(NO_TIME).to_pylist() if millis.null_count else numpy(millis).tolist())
+
+
+def _millis(batch: pa.RecordBatch, column: int | None) -> pa.Array | None:
+    if column is None:
+        return None
     micros = batch.column(column).cast(pa.int64())
-    if micros.null_count:
-        return [NO_TIME if value is None else value // 1000 for value in micros.to_pylist()]
-    return list((numpy(pc.cast(micros, pa.int64())) // 1000).tolist())
+    millis = arrow(numpy(micros) // 1000)
+    return pc.if_else(micros.is_valid(), millis, pa.scalar(None, pa.int64())) if micros.null_count else millis
 
 
 class _Memory:
@@ -85,11 +135,14 @@ class _Memory:
         self._limit = limit
         self._first = self._start = self._own()
 
-    def is_exceeded(self) -> bool:
-        return self._own() - self._start > self._limit
+    def bound(self, task: PartitionTask) -> None:
+        """Have a task move its writes to disk if the worker has grown too much.
 
-    def reset(self) -> None:
-        """What has been given back to Python, but not to the system, is used again; up to twice the limit in all."""
+        What has been given back to Python, but not to the system, is used again; up to twice the limit in all.
+        """
+        if self._own() - self._start <= self._limit:
+            return
+        task.spill()
         self._start = min(max(self._start, self._own() - self._limit // 2), self._first + self._limit)
 
     @staticmethod

@@ -55,7 +55,7 @@ def with_sides(output: spark.StructType, tags: Sequence[OutputTag], uid: str) ->
     Raises:
         StateError: Two columns would have one name.
     """
-    fields = [*output.fields, *(spark.StructField(tag.tag_id, _struct(tag.type)) for tag in tags)]
+    fields = [*output.fields, *(spark.StructField(tag.tag_id, struct_of(tag.type)) for tag in tags)]
     names = [field.name for field in fields]
     if doubled := {name for name in names if names.count(name) > 1}:
         raise StateError(
@@ -90,12 +90,7 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
             return main(row)
         place = places.get(tag.tag_id)
         if place is None:
-            raise StateError(
-                f"operator {uid!r} gave a row for a side output that it did not declare",
-                expected=", ".join(places) or "no side output",
-                found=tag.tag_id,
-                fix="list each OutputTag in process(..., side_outputs=[...])",
-            )
+            raise undeclared(uid, tags, tag)
         side: list[Any] = list(nothing)
         side[place] = (row,) if plain[place] else row
         return (*(None for _ in names), *side)
@@ -103,5 +98,16 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
     return make if tags else lambda given: given[1] if given[0] is None else make(given)
 
 
-def _struct(kind: spark.DataType) -> spark.StructType:
+def undeclared(uid: str, tags: Sequence[OutputTag], tag: OutputTag) -> StateError:
+    """Give the error of a row for a side output that nobody knows."""
+    return StateError(
+        f"operator {uid!r} gave a row for a side output that it did not declare",
+        expected=", ".join(known.tag_id for known in tags) or "no side output",
+        found=tag.tag_id,
+        fix="list each OutputTag in process(..., side_outputs=[...])",
+    )
+
+
+def struct_of(kind: spark.DataType) -> spark.StructType:
+    """Give the struct that a side output's column has."""
     return kind if isinstance(kind, spark.StructType) else spark.StructType([spark.StructField(VALUE, kind)])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import types as spark
 
-from keygroups.functions.base import KeyedProcessFunction
+from keygroups.functions.base import KeyedBatchFunction, KeyedProcessFunction
 from keygroups.functions.output_tag import OutputTag
 
 
@@ -26,7 +26,7 @@ class Operator:
         parameters: What ``get_job_parameter`` gives.
     """
 
-    function: KeyedProcessFunction
+    function: KeyedProcessFunction | KeyedBatchFunction
     uid: str
     columns: tuple[str, ...]
     key: spark.StructType

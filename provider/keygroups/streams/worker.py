@@ -16,13 +16,12 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasFuncMode as Mode
 
 from keygroups.errors import SettingError
-from keygroups.partition.keys import Key
-from keygroups.partition.task import PartitionTask
+from keygroups.partition.keys import StoredKeys
 from keygroups.partition.view import View
-from keygroups.segment.arrays import numpy
+from keygroups.state.grouped import Groups
 from keygroups.streams.declare import declare, opened
 from keygroups.streams.incoming import distinct
-from keygroups.streams.rows import in_batches, open_task, processed
+from keygroups.streams.rows import open_task, results
 from keygroups.streams.spec import Operator
 
 
@@ -58,18 +57,10 @@ class StreamingFunction:
         first = next(batches)
         view = msgspec.json.decode(first.column(len(self.operator.columns))[0].as_py(), type=View)
         with closing(open_task(self.operator, view)) as task:
-            rows = processed(self.operator, task, chain((first.slice(1),), batches), _Keys(self.operator).of)
-            yield from in_batches(self.operator, chain(rows, task.end()))
+            rows = chain((first.slice(1),), batches)
+            yield from results(self.operator, task, rows, self._keys_of, is_bounded=False)
 
-
-class _Keys:
-    """Finds the keys of rows. The key, its hash and its locator come after the columns of the input."""
-
-    def __init__(self, operator: Operator) -> None:
-        self._first = len(operator.columns)
-
-    def of(self, batch: pa.RecordBatch, task: PartitionTask) -> list[Key]:
-        key, partition_hash, locator = (batch.column(self._first + i) for i in range(3))
-        stored, first, codes = distinct(key)
-        keys = task.keys.see(stored, numpy(partition_hash)[first].tolist(), numpy(locator)[first].tolist())
-        return [keys[code] for code in codes]
+    def _keys_of(self, batch: pa.RecordBatch) -> tuple[StoredKeys, Groups]:
+        """The key, its hash and its locator come after the columns of the input."""
+        first = len(self.operator.columns)
+        return distinct(batch.column(first), batch.column(first + 1), batch.column(first + 2))

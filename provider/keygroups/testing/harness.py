@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
+import pyarrow as pa
 from pyspark.sql import Row
 
 from keygroups.errors import SettingError
-from keygroups.functions import KeyedProcessFunction, OutputTag, TimeDomain
+from keygroups.functions import KeyedBatchFunction, KeyedProcessFunction, OutputTag, TimeDomain
 from keygroups.java_hash import java_hash
 from keygroups.key_groups import compute_key_group_for_key_hash, compute_key_group_range_for_operator_index
 from keygroups.keyed.forms import frozen
@@ -23,6 +24,7 @@ from keygroups.keyed.operator import KeyedOperator, Output
 from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers, TimerQueue
 from keygroups.state.errors import StateError
+from keygroups.testing.batches import batch_keys, rows_of
 from keygroups.testing.task import Task, TaskContext
 
 
@@ -61,7 +63,7 @@ class KeyedHarness:
 
     def __init__(
         self,
-        function: KeyedProcessFunction,
+        function: KeyedProcessFunction | KeyedBatchFunction,
         key: str | Sequence[str] | Callable[[Any], Any],
         *,
         restore: Iterable[Snapshot] = (),
@@ -71,6 +73,7 @@ class KeyedHarness:
         """See the class."""
         self._task = Task(**task)
         self._key_of = key if callable(key) else _columns(key)
+        self._key_names = [] if callable(key) else [key] if isinstance(key, str) else list(key)
         self._scope = Scope(now=now)
         self._owned = compute_key_group_range_for_operator_index(
             self._task.max_parallelism, self._task.parallelism, self._task.subtask
@@ -97,9 +100,27 @@ class KeyedHarness:
         """
         row = Row(**row) if isinstance(row, dict) else row
         key = self._key_of(row)
-        if not self._owns(key):
-            raise StateError("the key belongs to another subtask", expected=self._owned, found=self._group(key))
+        self._require_own(key)
         self._collect(self._operator.process([(key, row, timestamp)]))
+
+    def process_batch(self, rows: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
+        """Give a function of batches rows at once. What it yields becomes rows of ``output``.
+
+        Args:
+            rows: ``Row``s or dicts with the same columns.
+            timestamps: The time of each row.
+
+        Raises:
+            StateError: A row's key belongs to another subtask.
+        """
+        given = [Row(**row) if isinstance(row, dict) else row for row in rows]
+        keys = [self._key_of(row) for row in given]
+        for key in keys:
+            self._require_own(key)
+        batch = pa.RecordBatch.from_pylist([row.asDict() for row in given])
+        times = None if timestamps is None else pa.array(timestamps, pa.int64())
+        for output in self._operator.process_batch(batch_keys(keys, self._key_names, self._scope), batch, times):
+            self._collect(rows_of(output))
 
     def process_all(self, rows: Iterable[Any]) -> None:
         """Give the function rows without a time."""
@@ -140,6 +161,10 @@ class KeyedHarness:
         for tag, row in outputs:
             (self.output if tag is None else self._side.setdefault(tag.tag_id, [])).append(row)
         self._scope.key = NO_KEY
+
+    def _require_own(self, key: Any) -> None:
+        if not self._owns(key):
+            raise StateError("the key belongs to another subtask", expected=self._owned, found=self._group(key))
 
     def _restored(self, snapshots: Iterable[Snapshot]) -> dict[str, Kept]:
         found: dict[str, Kept] = {}

@@ -1,0 +1,128 @@
+"""Arrow's types and values for those of Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql import types as spark
+
+from keygroups.rows.scalars import micros_of
+from keygroups.segment.arrays import numpy
+from keygroups.state.errors import StateError
+
+_ARROW: Final[dict[type[spark.DataType], pa.DataType]] = {
+    spark.BooleanType: pa.bool_(),
+    spark.ByteType: pa.int8(),
+    spark.ShortType: pa.int16(),
+    spark.IntegerType: pa.int32(),
+    spark.LongType: pa.int64(),
+    spark.FloatType: pa.float32(),
+    spark.DoubleType: pa.float64(),
+    spark.StringType: pa.string(),
+    spark.BinaryType: pa.binary(),
+    spark.DateType: pa.date32(),
+    spark.TimestampType: pa.timestamp("us", "UTC"),
+    spark.TimestampNTZType: pa.timestamp("us"),
+    spark.DayTimeIntervalType: pa.duration("us"),
+    spark.NullType: pa.null(),
+}
+_INSTANTS: Final = spark.TimestampType()
+_LOCAL_TIMES: Final = spark.TimestampNTZType()
+MISTAKES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError)
+"""What comes of values that do not fit a type."""
+
+Convert = Callable[[Any], Any]
+
+
+def arrow_type(kind: spark.DataType) -> pa.DataType:
+    """Give the Arrow type of a Spark type. Raises StateError if there is none."""
+    if isinstance(kind, spark.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, spark.ArrayType):
+        return pa.list_(arrow_type(kind.elementType))
+    if isinstance(kind, spark.MapType):
+        return pa.map_(arrow_type(kind.keyType), arrow_type(kind.valueType))
+    if isinstance(kind, spark.StructType):
+        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in kind.fields])
+    for known, arrow in _ARROW.items():
+        if isinstance(kind, known):
+            return arrow
+    raise StateError(f"a function cannot give the type {kind.simpleString()}", fix="give a string or binary column")
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """Give the values of a column as those of a ``Row``: structs as rows, maps as dicts, instants in local time."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        convert = _INSTANTS.fromInternal if kind.tz else _LOCAL_TIMES.fromInternal
+        return [None if micros is None else convert(micros) for micros in column.cast(pa.int64()).to_pylist()]
+    if pa.types.is_struct(kind):
+        make = Row(*(field.name for field in kind))
+        parts = [values_of(column.field(i)) for i in range(kind.num_fields)]
+        return _with_nulls(column, [make(*values) for values in zip(*parts, strict=True)])
+    if pa.types.is_map(kind):
+        pairs = list(zip(values_of(column.keys), values_of(column.items), strict=True))
+        return _sliced(column, pairs, dict)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _sliced(column, values_of(column.values), list)
+    if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return list(numpy(column).tolist())
+    return list(column.to_pylist())
+
+
+def array_maker(kind: spark.DataType) -> Callable[[Sequence[Any]], pa.Array]:
+    """Give what makes an array of values of a type. It raises one of ``MISTAKES`` if one does not fit."""
+    arrow, convert = arrow_type(kind), _instants_as_numbers(kind)
+
+    def array(values: Sequence[Any]) -> pa.Array:
+        given = values if convert is None else [None if value is None else convert(value) for value in values]
+        return pa.array(given, arrow)
+
+    return array
+
+
+def _sliced(column: pa.Array, flat: list[Any], make: Callable[[list[Any]], Any]) -> list[Any]:
+    bounds = column.offsets.to_pylist()
+    return _with_nulls(column, [make(flat[start:end]) for start, end in pairwise(bounds)])
+
+
+def _with_nulls(column: pa.Array, values: list[Any]) -> list[Any]:
+    if column.null_count == 0:
+        return values
+    return [value if valid else None for value, valid in zip(values, column.is_valid().to_pylist(), strict=True)]
+
+
+def _instants_as_numbers(kind: spark.DataType) -> Convert | None:
+    """What turns instants, which Python has in local time, into numbers; None where there are none."""
+    if isinstance(kind, spark.TimestampType):
+        return micros_of
+    if isinstance(kind, spark.ArrayType):
+        element = _instants_as_numbers(kind.elementType)
+        return element and (lambda values: [None if value is None else element(value) for value in values])
+    if isinstance(kind, spark.MapType):
+        return _entries(_instants_as_numbers(kind.keyType), _instants_as_numbers(kind.valueType))
+    if isinstance(kind, spark.StructType):
+        fields = [_instants_as_numbers(field.dataType) for field in kind.fields]
+        if any(fields):
+            return lambda row: tuple(
+                v if f is None or v is None else f(v) for f, v in zip(fields, _parts(row, kind), strict=True)
+            )
+    return None
+
+
+def _entries(key: Convert | None, value: Convert | None) -> Convert | None:
+    if key is None and value is None:
+        return None
+
+    def converted(entries: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
+        return [(key(k) if key else k, value(v) if value and v is not None else v) for k, v in entries.items()]
+
+    return converted
+
+
+def _parts(row: Any, kind: spark.StructType) -> Sequence[Any]:
+    return [row.get(name) for name in kind.names] if isinstance(row, Mapping) else row
