@@ -2,7 +2,6 @@ package io.keygroups.spark.operators
 
 import io.keygroups.spark.bridge.Json
 import io.keygroups.spark.{Failures, KeyGroupStateStore}
-import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, PythonUDF, SortOrder}
@@ -19,7 +18,8 @@ import org.apache.spark.sql.execution.streaming.state.keygroups.WorkerInternals
 final class KeyedNode(node: TransformWithStateInPySparkExec, input: SparkPlan) extends OpenPythonNode(node, input) {
   private val function = node.functionExpr.asInstanceOf[PythonUDF]
   private val inputRows = new KeyedInput(function.children, node.groupingAttributes, input.output)
-  private val evaluator = WorkerInternals.overBatches(function, inputRows.schema, output, conf, pythonMetrics)
+  private val evaluated = WorkerInternals.overBatches(function, inputRows.schema, output, conf, pythonMetrics)
+  private val (mostRows, mostBytes) = (conf.arrowMaxRecordsPerBatch, conf.arrowMaxBytesPerBatch)
   private val earliestTimer = new EarliestTimer
   // Lazy: a superclass asks for the metrics while it is made.
   lazy val declared: KeyedNode.Declared = KeyedNode.declared(node.functionExpr)
@@ -55,7 +55,7 @@ final class KeyedNode(node: TransformWithStateInPySparkExec, input: SparkPlan) e
     val watermark = eventTimeWatermarkForEviction.filter(_ > 0).getOrElse(Long.MinValue) // Spark's is 0 where there is none
     val input = inputRows.of(writes.view(watermark, now, getStateInfo.numPartitions), rows, ours.session.version.maxParallelism)
     val start = System.nanoTime
-    val made = evaluator.createEvaluator().eval(TaskContext.getPartitionId(), input).map { row =>
+    val made = evaluated(new RowBatches(input, mostRows, mostBytes)).map { row =>
       outputRows += 1
       row
     }
