@@ -46,9 +46,10 @@ class KeyedOperator:
         """Take rows, each with its key and its time."""
         assert isinstance(self._function, KeyedProcessFunction), self._function
         scope, context, process = self._scope, self._context, self._function.process_element
+        context.set(NO_TIME, None)
         for key, row, timestamp in rows:
             scope.key = key
-            context.set(timestamp, None)
+            context.time = timestamp
             given = process(row, context)
             if given is not None:
                 for one in given:
@@ -96,11 +97,11 @@ class _RowContext(OnTimerContext):
 
     def __init__(self, scope: Scope, timers: KeyTimers) -> None:
         self._scope, self._timers = scope, timers
-        self._timestamp = NO_TIME
+        self.time = NO_TIME
         self._domain: TimeDomain | None = None
 
     def set(self, timestamp: int, domain: TimeDomain | None) -> None:
-        self._timestamp, self._domain = timestamp, domain
+        self.time, self._domain = timestamp, domain
 
     def get_current_key(self) -> Any:
         return self._scope.shown_key()
@@ -109,7 +110,7 @@ class _RowContext(OnTimerContext):
         return self._timers
 
     def timestamp(self) -> int:
-        return self._timestamp
+        return self.time
 
     def time_domain(self) -> TimeDomain:
         assert self._domain is not None, "a row has no time domain"

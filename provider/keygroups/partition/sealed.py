@@ -58,6 +58,12 @@ class Sealed:
         """Have the blocks of these segments, newest first, in place of all others."""
         self._base = self._segments = [list(blocks) for blocks in segments if blocks]
 
+    def row_bytes(self) -> int:
+        """Mean bytes of a row's value."""
+        blocks = [block for segment in self._segments for block in segment]
+        rows = sum(map(len, blocks))
+        return sum(int(block.value.nbytes) for block in blocks) // rows if rows else 0
+
     def newest(self) -> Iterator[tuple[Block, Rows]]:
         """Give for each block its rows that are the newest of their keys, and no tombstones."""
         for number, blocks in enumerate(self._segments):

@@ -117,6 +117,12 @@ class FileTables:
             self._move(kept)
         self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
 
+    def row_bytes(self) -> int:
+        """About what one key has in all states that are read as a whole."""
+        return sum(
+            kept.table.sealed.row_bytes() for kept in self.kept if isinstance(kept.table, FileValues | FileLists)
+        )
+
     def _move(self, kept: KeptTable) -> None:
         """Move the writes of a table to a segment over those of the version."""
         segment = self._sorted(kept, kept.table.take())

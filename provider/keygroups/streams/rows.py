@@ -28,11 +28,13 @@ from keygroups.streams.spec import Operator
 
 OUTPUT_ROWS: Final = 10_000
 """Of a batch that goes to the JVM."""
+OBJECT_BYTES: Final = 300
+"""Of a key and an entry as Python objects."""
 PAGE: Final = 4096
 
 BATCH_SHARE: Final = 8
-"""A function of batches gets as many rows at once as fit into this part of a worker's memory: it finds a key in them
-once."""
+"""Batches are joined up to this part of a worker's memory, with what their keys have in the state: a key is looked for
+once in each."""
 
 KeysOf = Callable[[pa.RecordBatch], tuple[StoredKeys, Groups]]
 """Gives the different keys of a batch, and for each row the number of its key."""
@@ -82,13 +84,13 @@ def _of_rows(
     operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
 ) -> Iterator[Output]:
     rows_of = row_maker(operator.columns)
-    for batch in batches:
-        if batch.num_rows:
-            times = _times(batch, operator.event_time)
-            stored, groups = keys_of(batch)
-            keys = task.see(stored)
-            row_keys = [keys[group] for group in groups.tolist()]
-            yield from task.process(zip(row_keys, rows_of(batch), times, strict=True))
+    for batch in joined(batches, operator.memory_bytes // BATCH_SHARE, task.tables.row_bytes() + OBJECT_BYTES):
+        stored, groups = keys_of(batch)
+        keys = task.see(stored)
+        for start in range(0, batch.num_rows, OUTPUT_ROWS):
+            part = batch.slice(start, OUTPUT_ROWS)
+            row_keys = [keys[group] for group in groups[start : start + OUTPUT_ROWS].tolist()]
+            yield from task.process(zip(row_keys, rows_of(part), _times(part, operator.event_time), strict=True))
             memory.bound(task)
 
 
@@ -96,7 +98,7 @@ def _of_batches(
     operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
 ) -> Iterator[pa.RecordBatch]:
     make = columns_maker(operator)
-    for batch in joined(batches, operator.memory_bytes // BATCH_SHARE):
+    for batch in joined(batches, operator.memory_bytes // BATCH_SHARE, task.tables.row_bytes()):
         stored, groups = keys_of(batch)
         given = batch.select(list(range(len(operator.columns))))
         for output in task.process_batch(stored, groups, given, _millis(batch, operator.event_time)):
