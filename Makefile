@@ -19,7 +19,7 @@ export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo demo-state test test-older test-all bench bench-table conformance faults fuzz soak sizing lint format docs wheel clean
+.PHONY: help setup jar jars demo demo-state test test-older test-all bench bench-table bench-keyed conformance faults fuzz soak sizing lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: setup ## Measure Spark's providers and this one in one run
 
 bench-table: $(INSTALLED) ## Write the tables of README and docs from the newest results (ARGS=FILE keeps a run first)
 	$(BIN)/python tests/bench/publish.py $(ARGS)
+
+bench-keyed: setup ## Measure keyed functions beside PyFlink, bytewax, Pathway and Spark's own (ARGS="--only NAME")
+	PYTHONPATH=tests:provider $(BIN)/python -m keyed_bench.run $(ARGS)
 
 conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME", "--missing")
 	PYTHONPATH=tests $(BIN)/python -m conformance $(ARGS)

