@@ -165,7 +165,7 @@ class FileHarness:
                     task.spill()
                 (key,) = task.keys.see([data], [0], [hashed_locator(0, data)])
                 self._seen.add(data)
-                self._collect(task.process([(key, row, timestamp)]))
+                self._collect(task.process([(key, row, timestamp)], 1))
             self._collect(task.end())
 
     @contextmanager

@@ -32,7 +32,7 @@ def living(descriptor: StateDescriptor, *choices: object, ttl: int = TTL) -> Any
     if RENEWED in choices:
         builder.update_ttl_on_read_and_write()
     if SHOWN in choices:
-        builder.return_expired_if_not_cleaned_up()
+        builder.return_expired_if_not_cleaned_up().disable_cleanup_in_background()
     descriptor.enable_time_to_live(builder.build())
     return descriptor
 

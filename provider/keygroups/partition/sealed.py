@@ -72,15 +72,30 @@ class Sealed:
         rows = sum(map(len, blocks))
         return sum(int(block.value.nbytes) for block in blocks) // rows if rows else 0
 
-    def newest(self) -> Iterator[tuple[Block, Rows]]:
-        """Give for each block its rows that are the newest of their keys, and no tombstones."""
+    def rows(self) -> int:
+        """How many rows there are, older ones of a key and tombstones too."""
+        return sum(len(block) for segment in self._segments for block in segment)
+
+    def newest(self, start: int = 0, end: int | None = None) -> Iterator[tuple[Block, Rows]]:
+        """Give for each block its rows that are the newest of their keys, and no tombstones.
+
+        Args:
+            start: The first row that is looked at, counted over all blocks.
+            end: The end of these, exclusive; None for all.
+        """
+        at = 0
         for number, blocks in enumerate(self._segments):
             newer = Sealed(self._segments[:number])
             for block in blocks:
-                is_newest = np.ones(len(block), np.bool_)
-                for found in newer.find(block.locator, _plain(block.key)):
+                low, high = max(start - at, 0), len(block) if end is None else min(end - at, len(block))
+                at += len(block)
+                if low >= high:
+                    continue
+                is_newest = np.ones(high - low, np.bool_)
+                part = block.slice(low, high)
+                for found in newer.find(part.locator, _plain(part.key)):
                     is_newest[found.wanted] = False
-                rows = np.flatnonzero(is_newest)
+                rows = low + np.flatnonzero(is_newest)
                 yield block, rows[~is_tombstone(block, rows)]
 
     def find(self, locators: npt.NDArray[np.uint64], keys: pa.Array) -> Iterator[Found]:

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+import pyarrow as pa
 from pyspark.sql import types as spark
 
 from keygroups.functions.timers import TimeDomain
 from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.evolution import reader_of, rewritten
+from keygroups.partition.expiry import expired, window_of
 from keygroups.partition.forms import is_wrapper
 from keygroups.partition.keys import Keys
 from keygroups.partition.lists import FileLists
@@ -54,6 +56,7 @@ class KeptTable:
         new_keys: Keys that the family has more than before.
         rewritten: The version's rows in another form.
         spilled: Rows that are no longer in memory, newest first.
+        descriptor: Its state; None of timers.
     """
 
     table: FileValues | FileLists | FileMaps | FileTimers
@@ -62,6 +65,7 @@ class KeptTable:
     new_keys: int = 0
     rewritten: list[Segment] = field(default_factory=list)
     spilled: list[Segment] = field(default_factory=list)
+    descriptor: StateDescriptor | None = None
 
 
 class FileTables:
@@ -76,6 +80,7 @@ class FileTables:
     Attributes:
         timers: The timers of each clock.
         kept: All tables.
+        rows: How many rows the task has had so far.
     """
 
     def __init__(self, view: View, keys: Keys, key_schema: spark.StructType, uid: str) -> None:
@@ -88,6 +93,7 @@ class FileTables:
         _require_same_operator(view, uid)
         self._segments = Segments(view.segments)
         self.kept: list[KeptTable] = []
+        self.rows = 0
         self.timers = {domain: self._timers(name) for domain, name in TIMER_FAMILIES.items()}
 
     def values(self, descriptor: StateDescriptor) -> FileValues:
@@ -138,7 +144,9 @@ class FileTables:
         """Write what was not written yet, and tell the store of all files."""
         next_timer = self.timers[TimeDomain.PROCESSING_TIME].earliest(self._view.now)
         for kept in self.kept:
-            self._write(kept, kept.table.take())
+            rows = kept.table.take()
+            self._write(kept, rows)
+            self._write_expired(kept, rows)
         families = tuple(
             msgspec.structs.replace(kept.family, new_keys=kept.new_keys, chunks=tuple(kept.chunks))
             for kept in self.kept
@@ -150,6 +158,20 @@ class FileTables:
         written = Written((owner, *families), next_timer, metrics)
         Path(self._view.folder, WRITTEN).write_bytes(msgspec.json.encode(written))
         self.close()
+
+    def _write_expired(self, kept: KeptTable, written: ChunkRows | ChunkColumns) -> None:
+        """Remove expired rows that nobody has read, in a window of those that are stored."""
+        ttl = None if kept.descriptor is None else kept.descriptor.ttl
+        if ttl is None or kept.descriptor is None:
+            return
+        window = window_of(ttl, self.rows, (self._uid, self._view.partition, kept.family.name))
+        if window == 0:
+            return
+        keys = written.keys.data if isinstance(written, ChunkColumns) else pa.array(written.keys, pa.binary())
+        sealed, lists, kind = kept.table.sealed, kept.family.lists, kept.descriptor.type
+        gone = expired(sealed, ttl, self._view.now, window, keys, lists, kind)
+        if gone is not None:
+            self._write(kept, gone)
 
     def close(self) -> None:
         """Give back files and memory: the function may keep its states."""
@@ -168,10 +190,11 @@ class FileTables:
 
     def _in_form(self, table: TABLE, descriptor: StateDescriptor) -> TABLE:
         """The table, whose stored rows are rewritten if they have another form."""
+        kept = self._kept_of(table)
+        kept.descriptor = descriptor
         stored = self._view.families.get(descriptor.name)
         if stored is None:
             return table
-        kept = self._kept_of(table)
         _require_same_keys(stored, kept.family, descriptor)
         schema = spark.StructType.fromJson(json.loads(stored.value_schema))
         if schema == table.form.schema and is_wrapper(schema) == is_wrapper(table.form.schema):

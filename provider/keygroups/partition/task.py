@@ -84,8 +84,9 @@ class PartitionTask:
         yield from self._operator.advance_processing_time(self._view.now)
         self._scope.key = NO_KEY
 
-    def process(self, rows: Iterable[tuple[Key, Any, int]]) -> Iterator[Output]:
-        """Take rows, each with its key and its time."""
+    def process(self, rows: Iterable[tuple[Key, Any, int]], count: int) -> Iterator[Output]:
+        """Take rows, each with its key and its time; there are so many."""
+        self.tables.rows += count
         yield from self._operator.process(rows)
         self._scope.key = NO_KEY
 
@@ -105,6 +106,7 @@ class PartitionTask:
             decoded = column_decoder(self._key_schema)(bytes_of_column(stored.data))
             return dict(zip(self._key_schema.names, decoded, strict=True))
 
+        self.tables.rows += batch.num_rows
         keys = BatchKeys(len(stored), groups, columns, lambda: self._each(stored), stored)
         yield from self._operator.process_batch(keys, batch, timestamps)
 

@@ -90,7 +90,8 @@ def _of_rows(
         for start in range(0, batch.num_rows, OUTPUT_ROWS):
             part = batch.slice(start, OUTPUT_ROWS)
             row_keys = [keys[group] for group in groups[start : start + OUTPUT_ROWS].tolist()]
-            yield from task.process(zip(row_keys, rows_of(part), _times(part, operator.event_time), strict=True))
+            rows = zip(row_keys, rows_of(part), _times(part, operator.event_time), strict=True)
+            yield from task.process(rows, part.num_rows)
             memory.bound(task)
 
 

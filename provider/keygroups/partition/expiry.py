@@ -1,0 +1,132 @@
+"""Expired values that nobody reads: a window of the stored rows is looked at in each batch.
+
+Source: Flink's ``TtlIncrementalCleanup``, which looks at a few values more with each access, and its compaction filter,
+which looks at those of the files that are merged. Here both look at a window that begins anywhere, so that no batch has
+to wait for a walk over all state.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from itertools import chain, repeat
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import DataType
+
+from keygroups.partition.chunks import ChunkColumns
+from keygroups.partition.items import LENGTH_BYTES
+from keygroups.partition.keys import StoredKeys
+from keygroups.partition.sealed import Rows, Sealed, values_of
+from keygroups.rows.decode import Bytes
+from keygroups.rows.scalars import Words, scalar_of
+from keygroups.segment.arrays import arrow, mask
+from keygroups.segment.block import Block
+from keygroups.segment.chunk import TOMBSTONE
+from keygroups.state.ttl import StateTtlConfig
+
+PER_MERGED_ROW: Final = 10
+"""Rows that a compaction filter looks at for each row of a batch: about as often a row is merged over its life."""
+_WRITTEN: Final = 16
+"""Where in a row the time lies when its life began: after the null bits and the value's word."""
+_looked_at: set[tuple[str, int, str]] = set()
+"""States of partitions whose rows this process has all looked at once."""
+
+
+def window_of(ttl: StateTtlConfig, rows: int, state: tuple[str, int, str]) -> int | None:
+    """Give how many stored rows a batch looks at; None for all.
+
+    Args:
+        ttl: The strategies.
+        rows: Rows of the batch.
+        state: Operator, partition and name of the state.
+    """
+    strategies = ttl.get_cleanup_strategies()
+    if strategies.in_full_snapshot() and state not in _looked_at:
+        _looked_at.add(state)
+        return None
+    incremental = strategies.get_incremental_cleanup_strategy()
+    merged = strategies.get_rocksdb_compact_filter_cleanup_strategy()
+    return rows * max(incremental.get_cleanup_size() if incremental else 0, PER_MERGED_ROW if merged else 0)
+
+
+def expired(
+    sealed: Sealed, ttl: StateTtlConfig, now: int, window: int | None, written: pa.Array, lists: bool, kind: DataType
+) -> ChunkColumns | None:
+    """Give tombstones for the stored rows of a window that have expired; None if there are none.
+
+    Args:
+        sealed: The stored rows.
+        ttl: How long they live.
+        now: The time in milliseconds since 1970.
+        window: How many are looked at; None for all.
+        written: binary[n], keys that the task writes: they are not touched.
+        lists: Whether each row is a list, which has expired when its newest element has.
+        kind: Type of the state.
+    """
+    keys, hashes, locators = [], [], []
+    for block, rows in _looked_at_now(sealed, window):
+        if not len(rows):
+            continue
+        values = values_of(block, rows)
+        begun = _of_lists(values, item_bytes_of(kind)) if lists else _of_values(values)
+        gone, found = _unwritten(block, rows[now - begun >= ttl.ttl], written)
+        keys.append(found)
+        hashes.append(block.partition_hash[gone])
+        locators.append(block.locator[gone])
+    count = sum(map(len, keys))
+    if not count:
+        return None
+    stored = StoredKeys(pa.concat_arrays(keys), np.concatenate(hashes), np.concatenate(locators))
+    nothing = np.zeros(count, np.int64)
+    return ChunkColumns(stored, np.full(count, TOMBSTONE, np.int32), nothing[:0], nothing, -count)
+
+
+def _looked_at_now(sealed: Sealed, window: int | None) -> Iterator[tuple[Block, Rows]]:
+    """The rows of the window, which goes on at the first of all stored rows after the last."""
+    rows = sealed.rows()
+    if window is None or window >= rows:
+        return sealed.newest()
+    start = random.randrange(rows)
+    return chain(sealed.newest(start, start + window), sealed.newest(0, max(start + window - rows, 0)))
+
+
+def _unwritten(block: Block, rows: Rows, written: pa.Array) -> tuple[Rows, pa.Array]:
+    keys = block.key.take(arrow(rows)).cast(pa.binary())
+    if not len(written) or not len(rows):
+        return rows, keys
+    stay = mask(pc.invert(pc.is_in(keys, value_set=written)))
+    return rows[stay], keys.take(arrow(np.flatnonzero(stay)))
+
+
+def _of_values(rows: Bytes) -> Words:
+    begun: Words = rows.words[(rows.starts + _WRITTEN) >> 3]
+    return begun
+
+
+def _of_lists(rows: Bytes, item_bytes: int | None) -> Words:
+    """When the life of the last element of each list began: elements are in the order of their writing."""
+    ends = rows.starts + rows.sizes
+    last = ends - item_bytes if item_bytes else np.array(list(map(_last, *_each(rows, ends))), np.int64)
+    begun: Words = rows.words[(last + LENGTH_BYTES + _WRITTEN) >> 3]
+    return begun
+
+
+def _each(rows: Bytes, ends: Rows) -> tuple[Iterable[Words], Iterable[int], Iterable[int]]:
+    return repeat(rows.words), rows.starts.tolist(), ends.tolist()
+
+
+def _last(words: Words, start: int, end: int) -> int:
+    """Where the last element of a list begins, with its length before it."""
+    at = start
+    while (after := at + LENGTH_BYTES + int(words[at >> 3])) < end:
+        at = after
+    return at
+
+
+def item_bytes_of(kind: DataType) -> int | None:
+    """Give what each element of a list takes; None if they differ."""
+    return None if scalar_of(kind) is None else LENGTH_BYTES + _WRITTEN + 8
