@@ -10,7 +10,7 @@ from keygroups.testing import KeyedHarness
 from state.on_files import FileHarness
 from state.probe import HARNESS
 
-TWICE = {"test_states", "test_ttl"}
+TWICE = {"test_pickled", "test_states", "test_ttl"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import types as spark
 
 from keygroups.rows.decimals import rounded
+from keygroups.rows.pickled import PickleType, pickle, unpickle
 from keygroups.rows.scalars import micros_of
 from keygroups.state.errors import StateError
 
@@ -32,7 +33,7 @@ def stored_form(kind: spark.DataType, what: str) -> Form:
     if isinstance(kind, spark.LongType):
         return _long(what)  # the most frequent type: 0.1 us in place of 1 us
     copied = copy_of(kind)
-    verify = spark._make_type_verifier(kind)
+    verify = (lambda _: True) if isinstance(kind, PickleType) else spark._make_type_verifier(kind)
 
     def form(value: Any) -> Any:
         try:
@@ -47,6 +48,8 @@ def stored_form(kind: spark.DataType, what: str) -> Form:
 
 def copy_of(kind: spark.DataType) -> Form:
     """Give what copies a value of a type, and brings it into the form in which a state gives it."""
+    if isinstance(kind, PickleType):
+        return lambda value: unpickle(pickle(value))
     if type(kind) in _SIMPLE:
         return _SIMPLE[type(kind)]
     if isinstance(kind, spark.DecimalType):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pyspark.sql import types as spark
 from keygroups.keyed.tables import Entry
 from keygroups.rows.decode import Bytes, bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
+from keygroups.rows.pickled import PickleType
 from keygroups.state.descriptors import StateDescriptor
 
 VALUE = "value"
@@ -19,6 +21,8 @@ WRITTEN = "written_ms"
 """When the life of a value began."""
 WRAPPED = "keygroups.wrapped"
 """Metadata of columns that no user has named."""
+PICKLED = "keygroups.pickled"
+"""The same of columns whose values are pickled."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,20 @@ def is_wrapper(schema: spark.StructType) -> bool:
     return any(WRAPPED in field.metadata for field in schema.fields)
 
 
+def stored_schema(text: str) -> spark.StructType:
+    """Give the schema of stored values from Spark's JSON of it, in which pickled ones are binary."""
+    schema = spark.StructType.fromJson(json.loads(text))
+    fields = [_with_type(field, PickleType()) if PICKLED in field.metadata else field for field in schema.fields]
+    return spark.StructType(fields)
+
+
+def _with_type(field: spark.StructField, kind: spark.DataType) -> spark.StructField:
+    return spark.StructField(field.name, kind, field.nullable, field.metadata)
+
+
 def _column(name: str, kind: spark.DataType) -> spark.StructField:
-    return spark.StructField(name, kind, metadata={WRAPPED: True})
+    pickled = {PICKLED: True} if isinstance(kind, PickleType) else {}
+    return spark.StructField(name, kind, metadata={WRAPPED: True, **pickled})
 
 
 def _timed(schema: spark.StructType) -> EntryForm:

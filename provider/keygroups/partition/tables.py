@@ -16,7 +16,7 @@ from keygroups.functions.timers import TimeDomain
 from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.evolution import reader_of, rewritten
 from keygroups.partition.expiry import expired, window_of
-from keygroups.partition.forms import is_wrapper
+from keygroups.partition.forms import is_wrapper, stored_schema
 from keygroups.partition.keys import Keys
 from keygroups.partition.lists import FileLists
 from keygroups.partition.maps import FileMaps
@@ -196,7 +196,7 @@ class FileTables:
         if stored is None:
             return table
         _require_same_keys(stored, kept.family, descriptor)
-        schema = spark.StructType.fromJson(json.loads(stored.value_schema))
+        schema = stored_schema(stored.value_schema)
         if schema == table.form.schema and is_wrapper(schema) == is_wrapper(table.form.schema):
             return table
         read = reader_of(schema, descriptor, self._view.now)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from pyspark.sql import types as spark
 
 from keygroups.rows.decimals import scaled
+from keygroups.rows.pickled import PickleType, unpickle
 from keygroups.rows.scalars import Words, scalar_of, unstorable
 
 Decode: TypeAlias = Callable[["Bytes"], list[Any]]
@@ -91,7 +92,8 @@ def decoder(kind: spark.DataType) -> Decode:
         case spark.StringType():
             return lambda places: [str(piece, "utf-8") for piece in places.pieces()]
         case spark.BinaryType():
-            return lambda places: [bytearray(piece) for piece in places.pieces()]
+            made = unpickle if isinstance(kind, PickleType) else bytearray
+            return lambda places: [made(piece) for piece in places.pieces()]
         case spark.DecimalType():
             return lambda places: [
                 scaled(int.from_bytes(piece, "big", signed=True), kind.scale) for piece in places.pieces()

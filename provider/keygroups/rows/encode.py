@@ -16,6 +16,7 @@ import numpy.typing as npt
 from pyspark.sql import types as spark
 
 from keygroups.rows.decimals import unscaled
+from keygroups.rows.pickled import PickleType, pickle
 from keygroups.rows.scalars import Words, scalar_of, unstorable
 
 Encode: TypeAlias = Callable[[Sequence[Any]], list[bytes]]
@@ -65,7 +66,7 @@ def encoder(kind: spark.DataType) -> Encode:
         case spark.StringType():
             return _each(str.encode)
         case spark.BinaryType():
-            return _each(bytes)
+            return _each(pickle if isinstance(kind, PickleType) else bytes)
         case spark.DecimalType():
             return _each(_unscaled(kind.scale))
         case spark.StructType():

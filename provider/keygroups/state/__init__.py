@@ -3,6 +3,7 @@
 Source: ``pyflink.datastream.state`` of PyFlink 2.3.
 """
 
+from keygroups.rows.pickled import PickleType
 from keygroups.state.descriptors import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
@@ -26,6 +27,7 @@ __all__ = [
     "FoldingStateDescriptor",
     "ListStateDescriptor",
     "MapStateDescriptor",
+    "PickleType",
     "ReduceFunction",
     "ReducingStateDescriptor",
     "SortedMapStateDescriptor",

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql import types as spark
 
+from keygroups.rows.pickled import PickleType
 from keygroups.rows.scalars import micros_of
 from keygroups.segment.arrays import numpy
 from keygroups.state.errors import StateError
@@ -40,6 +41,8 @@ Convert = Callable[[Any], Any]
 
 def arrow_type(kind: spark.DataType) -> pa.DataType:
     """Give the Arrow type of a Spark type. Raises StateError if there is none."""
+    if isinstance(kind, PickleType):
+        raise StateError("pickled values are no Arrow values", fix="use the methods of one key, in `for key in keys`")
     if isinstance(kind, spark.DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     if isinstance(kind, spark.ArrayType):

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pyspark.sql.types import DataType, StructField, StructType
 
+from keygroups.rows.pickled import PickleType, has_pickles
 from keygroups.state.built_in import AGGREGATIONS, REDUCES, built_in
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction, as_fold, as_reduce, check_aggregate
@@ -113,6 +114,10 @@ class MapStateDescriptor(StateDescriptor):
         """Check name and types."""
         super().__init__(name, value_type)
         self.key_type = _parsed(key_type, name)
+        if isinstance(self.key_type, PickleType):
+            raise StateError(
+                f"the keys of state {name!r} are pickled", expected="a type of Spark", found="PickleType()"
+            )
         self.value_type = self.type
 
     def __repr__(self) -> str:
@@ -236,9 +241,16 @@ _UNORDERED = ("map", "array", "variant", "void", "interval")
 
 def _parsed(given: str | DataType, name: str) -> DataType:
     try:
-        return parse_type(given)
+        kind = parse_type(given)
     except StateError as error:
         raise StateError(f"the type of state {name!r} is wrong: {error}") from None
+    if has_pickles(kind) and not isinstance(kind, PickleType):
+        raise StateError(
+            f"the type of state {name!r} has pickled values in it",
+            expected="PickleType() for the whole value",
+            found=kind.simpleString(),
+        )
+    return kind
 
 
 def _without_order(kind: DataType) -> DataType | None:
