@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from keygroups.functions import Context, KeyedProcessFunction, OnTimerContext, OutputTag, RuntimeContext
-from keygroups.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from keygroups.state import (
+    Duration,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    PickleType,
+    StateTtlConfig,
+    ValueStateDescriptor,
+)
 
 COUNTS = "user string, n bigint"
 LATE = OutputTag("late", "user string, n bigint")
@@ -32,6 +40,23 @@ class Count(KeyedProcessFunction):
         self.count.update(self.count.value() + 1)
         self.seen.inc()
         yield ctx.get_current_key(), self.count.value()
+
+
+class Words(KeyedProcessFunction):
+    """Counts the values of a user in an object of Python; forgets them when they are old."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        words = ValueStateDescriptor("words", PickleType())
+        words.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_millis(1)).cleanup_full_snapshot().build())
+        self.words = runtime_context.get_state(words)
+        self.all = runtime_context.get_state(ValueStateDescriptor("all", PickleType()))
+
+    def process_element(self, value: Any, ctx: Context) -> Iterator[Any]:
+        self.words.update(1)
+        counted = self.all.value() or Counter()
+        counted[value.n] += 1
+        self.all.update(counted)
+        yield ctx.get_current_key(), counted.most_common(1)[0][1]
 
 
 class Dying(Count):
