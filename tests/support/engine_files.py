@@ -1,4 +1,4 @@
-"""Which files decide how state is kept, and how fast: results name the newest commit of these."""
+"""Which files decide how state of Spark's operators is kept, and how fast: results name the newest commit of these."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ from typing import Final
 
 _PACKAGES: Final = ("bridge", "store", "runs", "checkpoint", "segment")
 _MODULES: Final = ("settings.json", "settings.py", "configure.py", "errors.py")
+_KEYED: Final = (
+    "jvm-shim/src/io/keygroups/spark/operators/Keyed*.scala",
+    "jvm-shim/src/io/keygroups/spark/operators/RowBatches.scala",
+    "jvm-shim/src/io/keygroups/spark/operators/WorkerWrites.scala",
+    "jvm-shim/src/io/keygroups/spark/operators/EarliestTimer.scala",
+    "jvm-shim/src/org/apache/spark/sql/execution/streaming/state/keygroups/WorkerInternals.scala",
+)
+"""The node of keyed functions: no query without one runs it."""
 
-ENGINE: Final = ("jvm-shim", *(f"provider/keygroups/{name}" for name in (*_PACKAGES, *_MODULES)))
+ENGINE: Final = (
+    "jvm-shim",
+    *(f"provider/keygroups/{name}" for name in (*_PACKAGES, *_MODULES)),
+    *(f":(exclude){name}" for name in _KEYED),
+)
 """Git pathspecs: the shim, and what the store process imports."""
