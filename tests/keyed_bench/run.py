@@ -29,8 +29,9 @@ MEASURED: Final = ("provider", "jvm-shim", "tests/keyed_bench", ":(exclude)tests
 
 @click.command()
 @click.option("--only", multiple=True, help="Measure cases whose name contains this; may be repeated.")
+@click.option("--keep", is_flag=True, help="Write the page though not all was measured.")
 @click.option("--repetitions", default=3, show_default=True, help="Runs of each case.")
-def main(only: tuple[str, ...], repetitions: int) -> None:
+def main(only: tuple[str, ...], keep: bool, repetitions: int) -> None:
     """Measure keyed functions beside other systems, and write docs/benchmarks-keyed.md if all were measured."""
     chosen = [case for case in (*COUNTS, *STATES) if not only or any(part in case.name for part in only)]
     run: dict[str, Any] = {"commit": _commit(), "started": _now(), "machine": _machine(), "records": [], "failed": []}
@@ -45,7 +46,7 @@ def main(only: tuple[str, ...], repetitions: int) -> None:
             (BUILD / "results.json").write_text(json.dumps(run | {"ended": _now()}, indent=1), encoding="utf-8")
     run["ended"] = _now()
     click.echo("\n".join(report.lines(run)))
-    if not only:
+    if keep or not only:
         report.publish(run)
     sys.exit(1 if run["failed"] else 0)
 

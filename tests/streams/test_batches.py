@@ -75,14 +75,18 @@ def test_state_goes_on_from_batch_to_batch_and_after_a_restart(spark: SparkSessi
 
 
 def test_a_worker_in_little_memory_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
-    """Small batches, writes that move to disk, segments that are merged."""
-    rows = [(f"user {i % 300}", i) for i in range(3000)]
+    """Small batches of Arrow's large types, writes that move to disk, segments that are merged."""
+    rows = [(f"user {i % 300}", i) for i in range(15_000)]
     results = []
-    for name, settings in (("plain", {}), ("tight", TIGHT | {"workerBytes": "64k"})):
+    arrow = {"maxRecordsPerBatch": "50", "useLargeVarTypes": "true"}
+    ours = {f"spark.sql.streaming.stateStore.keyGroups.{name}": value for name, value in TIGHT.items()}
+    ours["spark.sql.streaming.stateStore.keyGroups.workerBytes"] = "1m"
+    tight = ours | {f"spark.sql.execution.arrow.{name}": value for name, value in arrow.items()}
+    for name, settings in (("plain", {}), ("tight", tight)):
         session = session_with(spark, settings)
         stream = Stream(session, tmp_path / name, EVENTS)
-        for start in range(0, 3000, 600):
-            stream.add(*rows[start : start + 600])
+        for start in range(0, 15_000, 3000):
+            stream.add(*rows[start : start + 3000])
         latest = {row.user: (row.total, row.numbers) for row in stream.run(totals)}
         results.append((latest, sorted(map(repr, stream.state("total")))))
     assert results[0] == results[1]
@@ -163,7 +167,7 @@ WRONG: dict[str, tuple[Give, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", ["a type", *(pytest.param(n, marks=pytest.mark.slow) for n in WRONG if n != "a type")])
 def test_columns_that_do_not_fit_leave_nothing_behind(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """The error names the operator."""
     given, message = WRONG[name]

@@ -43,11 +43,11 @@ def distinct(keys: pa.Array, hashes: pa.Array, locators: pa.Array) -> tuple[Stor
     """Give the different keys of rows, and for each row the number of its key.
 
     Args:
-        keys: binary[n].
+        keys: binary[n], or large_binary.
         hashes: int32[n].
         locators: int64[n], unsigned.
     """
-    encoded = keys.dictionary_encode()
+    encoded = keys.cast(pa.binary()).dictionary_encode()
     groups = numpy(encoded.indices)
     first = np.full(len(encoded.dictionary), -1, np.int64)
     first[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
