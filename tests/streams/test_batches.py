@@ -74,6 +74,7 @@ def test_state_goes_on_from_batch_to_batch_and_after_a_restart(spark: SparkSessi
     assert operator.customMetrics["totals.rows"] == 3
 
 
+@pytest.mark.slow
 def test_a_worker_in_little_memory_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Small batches of Arrow's large types, writes that move to disk, segments that are merged."""
     rows = [(f"user {i % 300}", i) for i in range(15_000)]
