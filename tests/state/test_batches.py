@@ -43,7 +43,7 @@ class Mean(AggregateFunction[int, Any, float]):
         return float(accumulator[0] / accumulator[1])
 
     def merge(self, acc_a: Any, acc_b: Any) -> Any:
-        raise NotImplementedError
+        return acc_a[0] + acc_b[0], acc_a[1] + acc_b[1]
 
 
 class Everything(KeyedBatchFunction):
@@ -264,6 +264,9 @@ def test_keys_of_a_batch() -> None:
 WRONG: list[tuple[Callable[[Everything, BatchKeys], Any], str]] = [
     (lambda f, keys: f.count.update_many(keys, ["x", "y"]), "value state 'count' was given a wrong value"),
     (lambda f, keys: f.count.update_many(keys, pa.array([1.5, 2])), "value state 'count' was given a wrong value"),
+    (lambda f, keys: f.count.update_many(keys, pa.array(["1", "2"])), "found string: string in place of int64"),
+    (lambda f, keys: f.value.update_many(keys, pa.array([1, 2])), "value state 'value' was given a wrong value"),
+    (lambda f, keys: f.count.update_many(keys, pa.array([True, False])), "found bool: bool in place of int64"),
     (lambda f, keys: f.count.update_many(keys, [1]), "wrong number of values .expected 2, one a key, found 1"),
     (lambda f, keys: f.listed.add_many(keys, ["x", "y"]), "list state 'listed' was given a wrong value"),
     (lambda f, keys: f.listed.add_many(keys, [1]), "expected 2 values, one a row, found 1"),

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from keygroups.keyed.life import Life
 from keygroups.keyed.tables import Columns, ValueTable
 from keygroups.segment.arrays import mask
-from keygroups.state.arrow import MISTAKES, array_maker, arrow_type
+from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 from keygroups.state.errors import StateError
@@ -54,7 +54,7 @@ class Given:
             if isinstance(values, np.ndarray):
                 values = pa.array(values)
             if isinstance(values, pa.Array):
-                return values if values.type == self.type else values.cast(self.type)
+                return fitting(values, self.type)
             return self._array(list(values))
         except MISTAKES as error:
             raise StateError(

@@ -88,6 +88,23 @@ def array_maker(kind: spark.DataType) -> Callable[[Sequence[Any]], pa.Array]:
     return array
 
 
+def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Give an array as one of another type, if no value changes. Raises one of ``MISTAKES`` if one would.
+
+    Arrow's own cast reads texts as numbers and writes numbers as texts, which the methods of one key refuse.
+    """
+    given = array.type
+    if given == kind or pa.types.is_null(given):
+        return array.cast(kind)
+    if any(is_a(given) != is_a(kind) for is_a in (_is_text, pa.types.is_boolean)):
+        raise TypeError(f"{given} in place of {kind}")
+    return array.cast(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(is_a(kind) for is_a in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+
+
 def _sliced(column: pa.Array, flat: list[Any], make: Callable[[list[Any]], Any]) -> list[Any]:
     bounds = column.offsets.to_pylist()
     return _with_nulls(column, [make(flat[start:end]) for start, end in pairwise(bounds)])

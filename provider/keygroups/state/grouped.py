@@ -43,7 +43,7 @@ def grouped(how: str, column: pa.Array, groups: Groups, count: int) -> pa.Array:
         column, groups = column.filter(column.is_valid()), groups[valid]
     try:
         return aggregate(column, groups, count)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:  # a type that Arrow cannot add up; a sum too long
         raise StateError(
             f"{how} of these values is not possible", expected="numbers in range", found=str(column.type)
         ) from error

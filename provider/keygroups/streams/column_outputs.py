@@ -10,7 +10,7 @@ from pyspark.sql import types as spark
 
 from keygroups.functions.output_tag import OutputTag
 from keygroups.keyed.many import any_array
-from keygroups.state.arrow import MISTAKES, array_maker, arrow_type
+from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting
 from keygroups.state.errors import StateError
 from keygroups.streams.outgoing import wrong_value
 from keygroups.streams.side_outputs import struct_of, undeclared, with_sides
@@ -65,7 +65,8 @@ class _Fitting:
             values = named[field.name]
             try:
                 is_column = isinstance(values, pa.Array | pa.ChunkedArray)
-                arrays.append(any_array(values).cast(arrow_type(field.dataType)) if is_column else make(list(values)))
+                kind = arrow_type(field.dataType)
+                arrays.append(fitting(any_array(values), kind) if is_column else make(list(values)))
             except MISTAKES as error:
                 raise wrong_value(self._uid, field, error) from error
         if len({len(array) for array in arrays}) > 1:
