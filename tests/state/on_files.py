@@ -50,7 +50,8 @@ class FileHarness:
 
     Attributes:
         spill_every: After so many rows a task moves its writes to disk; 0 for never.
-        spill_while_firing: It does so after each row that a timer gave.
+        spill_while_firing: It does so after so many timers, and reads as many at once; 0 for never.
+        most_waiting: How many timers were due and in memory when it did.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class FileHarness:
         self.output: list[Any] = []
         self.metrics: Any = None
         self.spill_every = 0
-        self.spill_while_firing = False
+        self.spill_while_firing = self.most_waiting = 0
         self._batch([])
 
     def process(self, row: Any, timestamp: int = NO_TIME) -> None:
@@ -155,10 +156,9 @@ class FileHarness:
 
     def _batch(self, rows: list[tuple[Any, Any, int]]) -> None:
         with self._task_of(self._schema(rows)) as (task, schema):
-            for output in task.begin():
-                self._collect([output])
-                if self.spill_while_firing:
-                    task.spill()
+            if self.spill_while_firing:
+                self._spill_timers(task)
+            self._collect(task.begin())
             encoded = row_encoder(schema)([_columns(key) for key, _, _ in rows])
             for number, ((_, row, timestamp), data) in enumerate(zip(rows, encoded, strict=True)):
                 if self.spill_every and number % self.spill_every == 0:
@@ -167,6 +167,17 @@ class FileHarness:
                 self._seen.add(data)
                 self._collect(task.process([(key, row, timestamp)], 1))
             self._collect(task.end())
+
+    def _spill_timers(self, task: PartitionTask) -> None:
+        queues = task.tables.timers.values()
+        for timers in queues:
+            timers.window = self.spill_while_firing
+
+        def pause() -> None:
+            self.most_waiting = max(self.most_waiting, sum(len(timers.waiting()) for timers in queues))
+            task.spill()
+
+        task.tables.pause_timers(pause)
 
     @contextmanager
     def _task_of(self, schema: spark.StructType) -> Iterator[tuple[PartitionTask, spark.StructType]]:

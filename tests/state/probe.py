@@ -16,12 +16,17 @@ Action = Callable[["Probe", Context], Any]
 
 
 class Probe(KeyedProcessFunction):
-    """Its rows are ``(key, action)``: the action runs with the probe, and what it gives is the output."""
+    """Its rows are ``(key, action)``: the action runs with the probe, and what it gives is the output.
+
+    Attributes:
+        fired: Called with each timer.
+    """
 
     def __init__(self, **descriptors: StateDescriptor) -> None:
         self.descriptors = descriptors
         self.context: RuntimeContext
         self.closed = 0
+        self.fired: Callable[[OnTimerContext], Any] = lambda _: None
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.context = runtime_context
@@ -35,6 +40,7 @@ class Probe(KeyedProcessFunction):
         yield value[1](self, ctx)
 
     def on_timer(self, timestamp: int, ctx: OnTimerContext) -> Iterator[Any]:
+        self.fired(ctx)
         yield ctx.get_current_key(), timestamp, ctx.time_domain().name, ctx.timestamp()
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from keygroups.functions import Context, TimeDomain
+from keygroups.functions import Context, OnTimerContext, TimeDomain
 from keygroups.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -115,6 +115,7 @@ def test_random_programs_give_the_same(seed: int) -> None:
     rng = random.Random(seed)
     memory, files = Probed(**{name: make() for name, make in STATES.items()}), in_files()
     files.harness.spill_every = rng.choice([0, 3, 10])
+    files.harness.spill_while_firing = rng.choice([0, 1, 4])
     for batch in range(25):
         rows = [(rng.choice("abc"), rng.choice(STEPS)(rng)) for _ in range(rng.randrange(20))]
         before = len(memory.harness.output)
@@ -300,13 +301,45 @@ def files_task(spill_every: int = 0, **states: Any) -> Probed:
     return probed
 
 
-def test_timers_fire_on_while_writes_go_to_disk() -> None:
+def set_timer(timestamp: int, _: Probe, ctx: Context) -> None:
+    ctx.timer_service().register_event_time_timer(timestamp)
+
+
+def set_again(ctx: OnTimerContext) -> None:
+    """Set another timer for a hundred milliseconds later, and delete that of the key that is due last."""
+    if ctx.timestamp() <= 1_000:
+        ctx.timer_service().register_event_time_timer(ctx.timestamp() + 100)
+    ctx.timer_service().delete_event_time_timer(5_000)
+
+
+@pytest.mark.parametrize("window", [1, 3, 1000])
+def test_timers_fire_on_while_writes_go_to_disk(window: int) -> None:
+    """Any number of timers may be due: they are read a window at a time, in their order, and none fires twice."""
+    memory = Probed(s=ValueStateDescriptor("s", "bigint"))
+    files = files_task(s=ValueStateDescriptor("s", "bigint"))
+    for probed in (memory, files):
+        for number, key in enumerate("abcdabc"):
+            for timestamp in (number, 5, 950, 5_000):
+                probed.do_in(partial(set_timer, timestamp), key)
+    files.harness.spill_while_firing = window
+    for probed in (memory, files):
+        probed.harness.output.clear()
+        probed.probe.fired = set_again
+        probed.harness.advance_watermark(6_000)
+    assert [at for _, at, *_ in files.harness.output] == sorted(at for _, at, *_ in memory.harness.output)
+    assert sorted(files.harness.output) == sorted(memory.harness.output)
+    assert len(memory.harness.output) > 50
+    assert files.harness.number_of_timers(TimeDomain.EVENT_TIME) == 0
+
+
+def test_few_of_the_timers_of_one_time_are_in_memory() -> None:
     probed = files_task(s=ValueStateDescriptor("s", "bigint"))
-    for key in "abcd":
-        probed.do_in(lambda _, ctx: ctx.timer_service().register_event_time_timer(5), key)
-    probed.harness.spill_while_firing = True
-    probed.harness.advance_watermark(10)
-    assert sorted(key for key, *_ in probed.harness.output) == list("abcd")
+    probed.harness.process_all([(str(number), partial(set_timer, 5)) for number in range(500)])
+    probed.harness.output.clear()
+    probed.harness.spill_while_firing = 20
+    probed.harness.advance_watermark(5)
+    assert sorted(probed.harness.output) == sorted((str(n), 5, "EVENT_TIME", 5) for n in range(500))
+    assert 0 < probed.harness.most_waiting <= 3 * 20  # of the version's segment and of those of the task
     assert probed.harness.number_of_timers(TimeDomain.EVENT_TIME) == 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from keygroups.segment.arrays import arrow, mask, numpy
 from keygroups.segment.block import Block
 
 Rows = npt.NDArray[np.int64]
+
+HASHED_ROWS: Final = 100
+"""Rows for each wanted key, up to which a hash table of all takes less time than a binary search in Python for each."""
 
 
 class Place(NamedTuple):
@@ -31,6 +34,13 @@ class Span(NamedTuple):
     block: Block
     start: int
     end: int
+
+
+class Bound(NamedTuple):
+    """A place in the order of rows."""
+
+    locator: int
+    key: bytes
 
 
 class Found(NamedTuple):
@@ -135,11 +145,22 @@ class Sealed:
                     spans.append(Span(block, start, end))
             yield spans
 
-    def below(self, locator: int) -> Iterator[list[tuple[Block, int, int]]]:
-        """Give for each segment, newest first, the rows whose locators are at most this one."""
-        for blocks in self._segments:
-            ends = [(block, int(np.searchsorted(block.locator, np.uint64(locator), side="right"))) for block in blocks]
-            yield [(block, 0, end) for block, end in ends if end]
+    def window(self, after: Bound, last: Bound, most: int) -> tuple[Bound, list[Span]]:
+        """Give the rows after one bound and up to another, at most so many of a segment.
+
+        Returns:
+            How far they reach, and the rows of all segments up to there, newest segment first.
+        """
+        starts = [_rows_until(blocks, after) for blocks in self._segments]
+        reached = [_bound_at(blocks, start + most - 1) for blocks, start in zip(self._segments, starts, strict=True)]
+        end = min([bound for bound in reached if bound is not None], default=last)
+        end = min(end, last)
+        ends = [_rows_until(blocks, end) for blocks in self._segments]
+        return end, [
+            span
+            for blocks, start, stop in zip(self._segments, starts, ends, strict=True)
+            for span in _spans(blocks, start, stop)
+        ]
 
     def in_order(self, locator: int) -> Iterator[tuple[bytes, Place]]:
         """Give the newest row of each key from a locator on, tombstones too, in the order of the keys."""
@@ -149,6 +170,37 @@ class Sealed:
             if key != last:
                 last = key
                 yield key, Place(block, row)
+
+
+def _rows_until(blocks: list[Block], bound: Bound) -> int:
+    """How many rows of a segment are not beyond a bound."""
+    count = 0
+    for block in blocks:
+        row = lower_bound(block, *bound)
+        row += row < len(block) and int(block.locator[row]) == bound.locator and key_at(block, row) == bound.key
+        count += row
+        if row < len(block):
+            break
+    return count
+
+
+def _bound_at(blocks: list[Block], row: int) -> Bound | None:
+    """Where a row of a segment is; None if there are not so many."""
+    for block in blocks:
+        if row < len(block):
+            return Bound(int(block.locator[row]), key_at(block, row))
+        row -= len(block)
+    return None
+
+
+def _spans(blocks: list[Block], start: int, end: int) -> Iterator[Span]:
+    """The rows of a segment from a start to an end, exclusive."""
+    at = 0
+    for block in blocks:
+        low, high = max(start - at, 0), min(end - at, len(block))
+        if low < high:
+            yield Span(block, low, high)
+        at += len(block)
 
 
 def _walk(number: int, blocks: list[Block], locator: int) -> Iterator[tuple[bytes, int, Block, int]]:
@@ -166,12 +218,26 @@ def _search(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array, left
     if not len(left):
         return Found(block, left, rows)
     same = mask(pc.equal(_plain(block.key.take(arrow(rows))), keys.take(arrow(left))))
-    if not same.all():  # several keys share a locator: 48 bits of a hash
-        for i in np.flatnonzero(~same).tolist():
-            rows[i] = lower_bound(block, int(locators[left[i]]), keys[int(left[i])].as_py())
-            row = int(rows[i])
-            same[i] = row < len(block) and key_at(block, row) == keys[int(left[i])].as_py()
+    if not same.all():  # several keys share a locator: 48 bits of a hash, or timers of one time
+        others = np.flatnonzero(~same)
+        rows[others] = _rows_of(block, locators[left[others]], keys.take(arrow(left[others])))
+        same[others] = rows[others] >= 0
     return Found(block, left[same], rows[same])
+
+
+def _rows_of(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array) -> Rows:
+    """The row of each key whose locator the block has, -1 where it is another's."""
+    low = int(np.searchsorted(block.locator, locators.min()))
+    high = int(np.searchsorted(block.locator, locators.max(), side="right"))
+    if high - low <= HASHED_ROWS * len(keys):
+        found = pc.index_in(keys, value_set=_plain(block.key.slice(low, high - low)))
+        return numpy(pc.add(found.cast(pa.int64()), low).fill_null(-1))
+    rows = np.full(len(keys), -1, np.int64)
+    for i, (locator, key) in enumerate(zip(locators.tolist(), keys.to_pylist(), strict=True)):
+        row = lower_bound(block, locator, key)
+        if row < len(block) and key_at(block, row) == key:
+            rows[i] = row
+    return rows
 
 
 def newest_in(segments: Sequence[Sequence[Span]], key: bytes) -> Place | None:

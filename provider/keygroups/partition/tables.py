@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -122,6 +123,11 @@ class FileTables:
         for kept in self.kept:
             self._move(kept)
         self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
+
+    def pause_timers(self, pause: Callable[[], None]) -> None:
+        """Have a function called while many timers fire, each time between two of them."""
+        for timers in self.timers.values():
+            timers.pause = pause
 
     def row_bytes(self) -> int:
         """About what one key has in all states that are read as a whole."""

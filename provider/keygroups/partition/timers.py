@@ -6,15 +6,17 @@ They lie in a family that is sorted by time, as those of Spark's transformWithSt
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import types as spark
 
 from keygroups.partition.chunks import ChunkRows
 from keygroups.partition.keys import Key, Keys, hashed_locator
 from keygroups.partition.names import PAIR_HEAD
-from keygroups.partition.sealed import Sealed, is_tombstone
+from keygroups.partition.sealed import Bound, Sealed, Span, is_tombstone
 
 ORDER_BYTES = 16
 """Of a stored key, before its UnsafeRow: a sign, the time, and padding; see ``OrderEncoding`` in the shim."""
@@ -34,21 +36,29 @@ def timer_schema(key: spark.StructType) -> spark.StructType:
 class FileTimers:
     """Timers of one clock. Two of one key and time are one.
 
+    Stored timers that are due are read a window at a time, so that any number may be due in one batch.
+
     Args:
         sealed: Stored timers.
-        keys: The current keys; those whose timers are due become the current ones.
+        keys: The current keys; those of a window become the current ones.
         max_parallelism: Number of key groups.
+
+    Attributes:
+        window: How many fire between two pauses, and how many rows of each segment are read at once.
+        pause: Called where no timer is firing, so that writes can be moved to disk.
     """
 
     def __init__(self, sealed: Sealed, keys: Keys, max_parallelism: int) -> None:
         """See the class."""
         self.sealed = sealed
+        self.window = 10_000
+        self.pause: Callable[[], None] = lambda: None
         self._keys = keys
         self._max_parallelism = max_parallelism
         self._changes: dict[tuple[int, Key], bool] = {}
         self._due: list[tuple[int, int, Key]] = []
         self._now: int | None = None
-        self._count = 0
+        self._count = self._fired = 0
 
     def add(self, timestamp: int, key: Key) -> None:
         """Set a timer."""
@@ -63,33 +73,32 @@ class FileTimers:
 
     def due(self, now: int) -> Iterator[tuple[int, Key]]:
         """Take out each timer whose time has come, earliest first; also those that are set meanwhile."""
-        stored = self._stored(now)
-        for timestamp, key in stored:
-            if self._changes.get((timestamp, key), True):
-                self._changes[timestamp, key] = True
         for (timestamp, key), is_set in self._changes.items():
             if is_set and timestamp <= now:
                 self._push(timestamp, key)
         self._now = now
-        while self._due:
-            timestamp, _, key = heapq.heappop(self._due)
-            if self._changes.get((timestamp, key)):
-                self._changes[timestamp, key] = False
-                yield timestamp, key
+        after, last = FIRST, _last(now)
+        while after != last:
+            after, spans = self.sealed.window(after, last, self.window)
+            for timestamp, key in self._stored(spans):
+                if self._changes.setdefault((timestamp, key), True):
+                    self._push(timestamp, key)
+            yield from self._until(_time(after.key))
         self._now = None
 
     def take(self) -> ChunkRows:
         """Give what was changed since the last call."""
         rows = ChunkRows()
-        for (timestamp, key), is_set in self._changes.items():
-            stored = _stored_key(timestamp, key.data)
-            locator = int.from_bytes(stored[:8], "big") >> 1
-            place = next(self.sealed.history(locator, stored), None)
-            exists = place is not None and not is_tombstone(place.block, np.array([place.row]))[0]
-            if is_set and not exists:
-                rows.put(key, locator, stored, VALUE, exists=False)
-            elif exists and not is_set:
-                rows.remove(key, locator, stored)
+        stored = [_stored_key(timestamp, key.data) for timestamp, key in self._changes]
+        locators = [_locator(one) for one in stored]
+        exists = self._exist(locators, stored)
+        for (_, key), is_set, locator, one, is_stored in zip(
+            self._changes, self._changes.values(), locators, stored, exists, strict=True
+        ):
+            if is_set and not is_stored:
+                rows.put(key, locator, one, VALUE, exists=False)
+            elif is_stored and not is_set:
+                rows.remove(key, locator, one)
         # Those that are firing have to be asked for again: they are set until it is their turn.
         self._changes = {(t, key): True for t, _, key in self._due if self._changes.get((t, key))}
         return rows
@@ -98,7 +107,7 @@ class FileTimers:
         """Give the time of the next timer after one; all until then have fired."""
         times = [timestamp for (timestamp, _), is_set in self._changes.items() if is_set]
         gone = {_stored_key(timestamp, key.data) for (timestamp, key), is_set in self._changes.items() if not is_set}
-        for stored, place in self.sealed.in_order(int.from_bytes(_ordered(now)[:8], "big") >> 1):
+        for stored, place in self.sealed.in_order(_locator(_ordered(now))):
             if stored not in gone and not is_tombstone(place.block, np.array([place.row]))[0]:
                 times.append(_time(stored))
                 break
@@ -112,19 +121,34 @@ class FileTimers:
         self._count += 1
         heapq.heappush(self._due, (timestamp, self._count, key))
 
-    def _stored(self, now: int) -> list[tuple[int, Key]]:
-        """The stored timers up to a time."""
-        bound = _ordered(now)
-        last = int.from_bytes(bound[:8], "big") >> 1
+    def _until(self, last: int) -> Iterator[tuple[int, Key]]:
+        """Take out the timers up to a time: all that are stored up to it have been read."""
+        while self._due and self._due[0][0] <= last:
+            if self._fired >= self.window:
+                self._fired = 0
+                self.pause()
+            timestamp, _, key = heapq.heappop(self._due)
+            if self._changes.get((timestamp, key)):
+                self._changes[timestamp, key] = False
+                self._fired += 1
+                yield timestamp, key
+
+    def _exist(self, locators: list[int], stored: list[bytes]) -> list[bool]:
+        """Tell which of these timers are stored."""
+        exist = np.zeros(len(stored), np.bool_)
+        for found in self.sealed.find(np.array(locators, np.uint64), pa.array(stored, pa.binary())):
+            exist[found.wanted] = ~is_tombstone(found.block, found.rows)
+        return list(exist.tolist())
+
+    def _stored(self, spans: Iterable[Span]) -> list[tuple[int, Key]]:
+        """The timers of rows, newest segment first."""
         newest: dict[bytes, int | None] = {}
-        for spans in self.sealed.below(last):
-            for block, start, end in spans:
-                stored = block.key.slice(start, end - start).to_pylist()
-                dead = is_tombstone(block, np.arange(start, end)).tolist()
-                hashes = block.partition_hash[start:end].tolist()
-                for one, is_dead, code in zip(stored, dead, hashes, strict=True):
-                    if one[: len(bound)] <= bound and one not in newest:
-                        newest[one] = None if is_dead else code
+        for block, start, end in spans:
+            stored = block.key.slice(start, end - start).to_pylist()
+            dead = is_tombstone(block, np.arange(start, end)).tolist()
+            hashes = block.partition_hash[start:end].tolist()
+            for one, is_dead, code in zip(stored, dead, hashes, strict=True):
+                newest.setdefault(one, None if is_dead else code)
         live = [(one, code) for one, code in newest.items() if code is not None]
         data = [one[ORDER_BYTES + TIME_BYTES :] for one, _ in live]
         return list(zip((_time(one) for one, _ in live), self._seen(data, [code for _, code in live]), strict=True))
@@ -135,6 +159,20 @@ class FileTimers:
         seen = self._keys.see(list(codes), list(codes.values()), locators)
         keys = {key.data: key for key in seen}
         return [keys[one] for one in data]
+
+
+FIRST: Final = Bound(0, b"")
+"""Before all timers."""
+
+
+def _last(timestamp: int) -> Bound:
+    """Behind all timers of a time: a stored key has zeros after its time."""
+    ordered = _ordered(timestamp)
+    return Bound(_locator(ordered), ordered + b"\xff")
+
+
+def _locator(stored: bytes) -> int:
+    return int.from_bytes(stored[:8], "big") >> 1
 
 
 def _ordered(timestamp: int) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
@@ -63,21 +64,15 @@ def results(
         is_bounded: Whether there are no more rows after these, in this batch or another: all timers fire.
     """
     memory = _Memory(operator.memory_bytes)
+    task.tables.pause_timers(partial(memory.bound, task))
     end = task.end_of_input if is_bounded else task.end
     if isinstance(operator.function, KeyedBatchFunction):
-        yield from _in_batches(operator, _fired(task, memory))
+        yield from _in_batches(operator, task.begin())
         yield from _of_batches(operator, task, batches, keys_of, memory)
         yield from _in_batches(operator, end())
     else:
         rows = _of_rows(operator, task, batches, keys_of, memory)
-        yield from _in_batches(operator, chain(_fired(task, memory), rows, end()))
-
-
-def _fired(task: PartitionTask, memory: _Memory) -> Iterator[Output]:
-    for number, output in enumerate(task.begin(), 1):
-        yield output
-        if number % OUTPUT_ROWS == 0:
-            memory.bound(task)
+        yield from _in_batches(operator, chain(task.begin(), rows, end()))
 
 
 def _of_rows(
