@@ -18,7 +18,7 @@ from pyspark.sql import types as spark
 
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.functions import KeyedBatchFunction, KeyedProcessFunction, OutputTag, TimeDomain
-from keygroups.keyed.operator import Output
+from keygroups.keyed.operator import Output, tagged
 from keygroups.keyed.scope import NO_TIME
 from keygroups.partition.keys import hashed_locator
 from keygroups.partition.maps import FileMaps
@@ -205,7 +205,7 @@ class FileHarness:
         return context
 
     def _collect(self, outputs: Iterable[Output]) -> None:
-        for tag, row in outputs:
+        for tag, row in map(tagged, outputs):
             (self.output if tag is None else self._side.setdefault(tag.tag_id, [])).append(row)
 
     def _commit(self, written: Written) -> None:

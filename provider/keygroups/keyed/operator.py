@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, starmap
 from typing import Any, TypeAlias
 
 import pyarrow as pa
@@ -15,8 +16,14 @@ from keygroups.keyed.scope import END_OF_TIME, NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers
 from keygroups.state.batch_keys import BatchKeys
 
-Output: TypeAlias = tuple[OutputTag | None, Any]
-"""A row, and the side output that it goes to; None is the main one."""
+Output: TypeAlias = Any
+"""What a function yields: a row of the main output, or a side output and its row."""
+
+
+def tagged(given: Output) -> tuple[OutputTag | None, Any]:
+    """Give the side output that a row goes to, None for the main one, and the row."""
+    is_tagged = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], OutputTag)
+    return given if is_tagged else (None, given)
 
 
 class KeyedOperator:
@@ -47,15 +54,13 @@ class KeyedOperator:
         assert isinstance(self._function, KeyedProcessFunction), self._function
         scope, context, process = self._scope, self._context, self._function.process_element
         context.set(NO_TIME, None)
-        for key, row, timestamp in rows:
+
+        def one(key: Any, row: Any, timestamp: int) -> Iterable[Output]:
             scope.key = key
             context.time = timestamp
-            given = process(row, context)
-            if given is not None:
-                for one in given:
-                    # As _is_tagged, in place: a call takes as long as the rest of this loop.
-                    is_tagged = one.__class__ is tuple and len(one) == 2 and isinstance(one[0], OutputTag)
-                    yield one if is_tagged else (None, one)
+            return process(row, context) or ()
+
+        return chain.from_iterable(starmap(one, rows))
 
     def process_batch(self, keys: BatchKeys, batch: pa.RecordBatch, timestamps: pa.Array | None) -> Iterator[Any]:
         """Take rows at once, and give what the function gives: columns, or a side output and columns."""
@@ -83,13 +88,7 @@ class KeyedOperator:
         for timestamp, key in self._timers.queues[domain].due(now):
             self._scope.key = key
             self._context.set(timestamp, domain)
-            for one in self._function.on_timer(timestamp, self._context) or ():
-                yield one if _is_tagged(one) else (None, one)
-
-
-def _is_tagged(given: Any) -> bool:
-    """Whether what a function gave is a row of a side output."""
-    return given.__class__ is tuple and len(given) == 2 and isinstance(given[0], OutputTag)
+            yield from self._function.on_timer(timestamp, self._context) or ()
 
 
 class _RowContext(OnTimerContext):

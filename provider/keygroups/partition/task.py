@@ -87,8 +87,7 @@ class PartitionTask:
     def process(self, rows: Iterable[tuple[Key, Any, int]], count: int) -> Iterator[Output]:
         """Take rows, each with its key and its time; there are so many."""
         self.tables.rows += count
-        yield from self._operator.process(rows)
-        self._scope.key = NO_KEY
+        return self._operator.process(rows)
 
     def process_batch(
         self, stored: StoredKeys, groups: Groups, batch: pa.RecordBatch, timestamps: pa.Array | None
@@ -143,6 +142,7 @@ class PartitionTask:
     def end(self) -> Iterator[Output]:
         """Fire the processing timers that the rows have set for now, close the function, and hand over its writes."""
         yield from self._operator.advance_processing_time(self._view.now)
+        self._scope.key = NO_KEY
         metrics = self._runtime.metrics.values()
         self._is_closed = True
         self._operator.close()

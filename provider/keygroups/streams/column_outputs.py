@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from keygroups.functions.output_tag import OutputTag
 from keygroups.keyed.many import any_array
+from keygroups.keyed.operator import tagged
 from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting
 from keygroups.state.errors import StateError
 from keygroups.streams.outgoing import wrong_value
@@ -31,17 +31,17 @@ def columns_maker(operator: Operator) -> Make:
     sides = {tag.tag_id: _Fitting(struct_of(tag.type), operator.uid) for tag in operator.tags}
 
     def make(given: Any) -> pa.RecordBatch:
-        tag = given[0] if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], OutputTag) else None
+        tag, columns = tagged(given)
         if tag is None:
-            named = dict(zip(operator.output.names, main(given), strict=True))
+            named = dict(zip(operator.output.names, main(columns), strict=True))
         elif tag.tag_id in sides:
             fields = list(arrow.field(tag.tag_id).type)
-            named = {tag.tag_id: pa.StructArray.from_arrays(sides[tag.tag_id](given[1]), fields=fields)}
+            named = {tag.tag_id: pa.StructArray.from_arrays(sides[tag.tag_id](columns), fields=fields)}
         else:
             raise undeclared(operator.uid, operator.tags, tag)
         count = len(next(iter(named.values())))
-        columns = [named[field.name] if field.name in named else pa.nulls(count, field.type) for field in arrow]
-        return pa.RecordBatch.from_arrays(columns, schema=arrow)
+        arrays = [named[field.name] if field.name in named else pa.nulls(count, field.type) for field in arrow]
+        return pa.RecordBatch.from_arrays(arrays, schema=arrow)
 
     return make
 

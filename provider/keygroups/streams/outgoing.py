@@ -8,8 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from keygroups.keyed.operator import tagged
 from keygroups.state.arrow import MISTAKES, array_maker, arrow_type
 from keygroups.state.errors import StateError
+from keygroups.streams.side_outputs import undeclared
 
 
 def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[Any]], pa.RecordBatch]:
@@ -34,6 +36,8 @@ def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[A
             try:
                 arrays.append(array(values))
             except MISTAKES as error:
+                for row in rows:
+                    _require_main(row, operator)
                 raise wrong_value(operator, field, error) from error
         return pa.RecordBatch.from_arrays(arrays, schema=arrow)
 
@@ -49,6 +53,13 @@ def wrong_value(operator: str, field: spark.StructField, error: Exception) -> St
     )
 
 
+def _require_main(row: Any, operator: str) -> None:
+    """Refuse a row of a side output: where some are declared, it has become a row of the result by now."""
+    tag, _ = tagged(row)
+    if tag is not None:
+        raise undeclared(operator, (), tag)
+
+
 def _as_tuple(row: Any, schema: spark.StructType, operator: str) -> Sequence[Any]:
     width = len(schema.fields)
     if isinstance(row, tuple | list) and len(row) == width:
@@ -57,6 +68,7 @@ def _as_tuple(row: Any, schema: spark.StructType, operator: str) -> Sequence[Any
         return [row.get(name) for name in schema.names]
     if width == 1 and not isinstance(row, tuple | list | Mapping):
         return (row,)
+    _require_main(row, operator)
     raise StateError(
         f"operator {operator!r} gave a wrong row",
         expected=schema.simpleString(),

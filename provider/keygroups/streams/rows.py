@@ -71,13 +71,14 @@ def results(
         yield from _of_batches(operator, task, batches, keys_of, memory)
         yield from _in_batches(operator, end())
     else:
-        rows = _of_rows(operator, task, batches, keys_of, memory)
+        rows = chain.from_iterable(_of_rows(operator, task, batches, keys_of, memory))
         yield from _in_batches(operator, chain(task.begin(), rows, end()))
 
 
 def _of_rows(
     operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
-) -> Iterator[Output]:
+) -> Iterator[Iterator[Output]]:
+    """Give what a function makes of each part of the rows, to be walked before the next one."""
     rows_of = row_maker(operator.columns)
     for batch in joined(batches, operator.memory_bytes // BATCH_SHARE, task.tables.row_bytes() + OBJECT_BYTES):
         stored, groups = keys_of(batch)
@@ -86,7 +87,7 @@ def _of_rows(
             part = batch.slice(start, OUTPUT_ROWS)
             row_keys = [keys[group] for group in groups[start : start + OUTPUT_ROWS].tolist()]
             rows = zip(row_keys, rows_of(part), _times(part, operator.event_time), strict=True)
-            yield from task.process(rows, part.num_rows)
+            yield task.process(rows, part.num_rows)
             memory.bound(task)
 
 
@@ -105,7 +106,7 @@ def _of_batches(
 def _in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:
     """Give rows as batches of the result."""
     make = batch_maker(with_sides(operator.output, operator.tags, operator.uid), operator.uid)
-    rows = map(row_of(operator.output, operator.tags, operator.uid), outputs)
+    rows = map(row_of(operator.output, operator.tags, operator.uid), outputs) if operator.tags else outputs
     while some := list(islice(rows, OUTPUT_ROWS)):
         yield make(some)
 

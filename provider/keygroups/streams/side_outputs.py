@@ -11,7 +11,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql import types as spark
 
 from keygroups.functions.output_tag import OutputTag
-from keygroups.keyed.operator import Output
+from keygroups.keyed.operator import Output, tagged
 from keygroups.state.errors import StateError
 from keygroups.streams.key_columns import quoted
 
@@ -67,7 +67,7 @@ def with_sides(output: spark.StructType, tags: Sequence[OutputTag], uid: str) ->
 
 
 def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Callable[[Output], Any]:
-    """Give what makes a row of the result from a row of any output.
+    """Give what makes a row of the result from a row of any output, where there are side outputs.
 
     Returns:
         A function that raises ``StateError`` if the side output was not declared.
@@ -85,7 +85,7 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
         return (row, *nothing) if width == 1 else row
 
     def make(given: Output) -> Any:
-        tag, row = given
+        tag, row = tagged(given)
         if tag is None:
             return main(row)
         place = places.get(tag.tag_id)
@@ -95,7 +95,7 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
         side[place] = (row,) if plain[place] else row
         return (*(None for _ in names), *side)
 
-    return make if tags else lambda given: given[1] if given[0] is None else make(given)
+    return make
 
 
 def undeclared(uid: str, tags: Sequence[OutputTag], tag: OutputTag) -> StateError:

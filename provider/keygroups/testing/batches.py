@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
-from keygroups.functions import OutputTag
 from keygroups.keyed.forms import frozen
-from keygroups.keyed.operator import Output
+from keygroups.keyed.operator import Output, tagged
 from keygroups.keyed.scope import NO_KEY, Scope
 from keygroups.state.arrow import values_of
 from keygroups.state.batch_keys import BatchKeys
@@ -45,13 +44,13 @@ def batch_keys(keys: Sequence[Any], names: Sequence[str], scope: Scope) -> Batch
 
 def rows_of(given: Any) -> Iterator[Output]:
     """Give what a function yields for a batch as rows."""
-    tag = given[0] if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], OutputTag) else None
-    columns = given if tag is None else given[1]
+    tag, columns = tagged(given)
     if not isinstance(columns, Mapping):
         columns = dict(zip(columns.schema.names, columns.columns, strict=True))
     make = Row(*columns)
     lists = [values_of(_array(values)) for values in columns.values()]
-    return ((tag, make(*values)) for values in zip(*lists, strict=True))
+    rows = (make(*values) for values in zip(*lists, strict=True))
+    return rows if tag is None else ((tag, row) for row in rows)
 
 
 def _array(values: Any) -> pa.Array:

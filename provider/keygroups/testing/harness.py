@@ -20,7 +20,7 @@ from keygroups.java_hash import java_hash
 from keygroups.key_groups import compute_key_group_for_key_hash, compute_key_group_range_for_operator_index
 from keygroups.keyed.forms import frozen
 from keygroups.keyed.memory import Kept, MemoryTables
-from keygroups.keyed.operator import KeyedOperator, Output
+from keygroups.keyed.operator import KeyedOperator, Output, tagged
 from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers, TimerQueue
 from keygroups.state.errors import StateError
@@ -158,7 +158,7 @@ class KeyedHarness:
         self._operator.close()
 
     def _collect(self, outputs: Iterable[Output]) -> None:
-        for tag, row in outputs:
+        for tag, row in map(tagged, outputs):
             (self.output if tag is None else self._side.setdefault(tag.tag_id, [])).append(row)
         self._scope.key = NO_KEY
 
