@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -30,11 +31,11 @@ def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[A
     def batch(rows: Sequence[Any]) -> pa.RecordBatch:
         # Looking at each row takes longer than all the rest where they are what most functions give.
         is_plain = set(map(type, rows)) == {tuple} and set(map(len, rows)) == {len(schema.fields)}
-        columns = zip(*(rows if is_plain else [_as_tuple(row, schema, operator) for row in rows]), strict=True)
+        plain = rows if is_plain else [_as_tuple(row, schema, operator) for row in rows]
         arrays = []
-        for values, field, array in zip(columns, schema.fields, makers, strict=True):
+        for number, (field, array) in enumerate(zip(schema.fields, makers, strict=True)):
             try:
-                arrays.append(array(values))
+                arrays.append(array(list(map(itemgetter(number), plain))))
             except MISTAKES as error:
                 for row in rows:
                     _require_main(row, operator)

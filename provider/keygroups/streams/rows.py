@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -23,6 +22,7 @@ from keygroups.state.grouped import Groups
 from keygroups.streams.column_outputs import columns_maker, sliced
 from keygroups.streams.context import Place, WorkerContext
 from keygroups.streams.incoming import joined, row_maker
+from keygroups.streams.memory import Memory, few_collections
 from keygroups.streams.outgoing import batch_maker
 from keygroups.streams.side_outputs import row_of, with_sides
 from keygroups.streams.spec import Operator
@@ -31,8 +31,6 @@ OUTPUT_ROWS: Final = 10_000
 """Of a batch that goes to the JVM."""
 OBJECT_BYTES: Final = 300
 """Of a key and an entry as Python objects."""
-PAGE: Final = 4096
-
 BATCH_SHARE: Final = 8
 """Batches are joined up to this part of a worker's memory, with what their keys have in the state: a key is looked for
 once in each."""
@@ -63,20 +61,21 @@ def results(
         keys_of: Finds their keys.
         is_bounded: Whether there are no more rows after these, in this batch or another: all timers fire.
     """
-    memory = _Memory(operator.memory_bytes)
+    memory = Memory(operator.memory_bytes)
     task.tables.pause_timers(partial(memory.bound, task))
     end = task.end_of_input if is_bounded else task.end
-    if isinstance(operator.function, KeyedBatchFunction):
-        yield from _in_batches(operator, task.begin())
-        yield from _of_batches(operator, task, batches, keys_of, memory)
-        yield from _in_batches(operator, end())
-    else:
-        rows = chain.from_iterable(_of_rows(operator, task, batches, keys_of, memory))
-        yield from _in_batches(operator, chain(task.begin(), rows, end()))
+    with few_collections():
+        if isinstance(operator.function, KeyedBatchFunction):
+            yield from _in_batches(operator, task.begin())
+            yield from _of_batches(operator, task, batches, keys_of, memory)
+            yield from _in_batches(operator, end())
+        else:
+            rows = chain.from_iterable(_of_rows(operator, task, batches, keys_of, memory))
+            yield from _in_batches(operator, chain(task.begin(), rows, end()))
 
 
 def _of_rows(
-    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
+    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: Memory
 ) -> Iterator[Iterator[Output]]:
     """Give what a function makes of each part of the rows, to be walked before the next one."""
     rows_of = row_maker(operator.columns)
@@ -92,7 +91,7 @@ def _of_rows(
 
 
 def _of_batches(
-    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: _Memory
+    operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: Memory
 ) -> Iterator[pa.RecordBatch]:
     make = columns_maker(operator)
     for batch in joined(batches, operator.memory_bytes // BATCH_SHARE, task.tables.row_bytes()):
@@ -125,27 +124,3 @@ def _millis(batch: pa.RecordBatch, column: int | None) -> pa.Array | None:
     micros = batch.column(column).cast(pa.int64())
     millis = arrow(numpy(micros) // 1000)
     return pc.if_else(micros.is_valid(), millis, pa.scalar(None, pa.int64())) if micros.null_count else millis
-
-
-class _Memory:
-    """How much a worker's own memory has grown."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._first = self._start = self._own()
-
-    def bound(self, task: PartitionTask) -> None:
-        """Have a task move its writes to disk if the worker has grown too much.
-
-        What has been given back to Python, but not to the system, is used again; up to twice the limit in all.
-        """
-        if self._own() - self._start <= self._limit:
-            return
-        task.spill()
-        self._start = min(max(self._start, self._own() - self._limit // 2), self._first + self._limit)
-
-    @staticmethod
-    def _own() -> int:
-        """Bytes of pages that are not those of files."""
-        resident, shared = Path("/proc/self/statm").read_text().split()[1:3]
-        return (int(resident) - int(shared)) * PAGE
