@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as spark_types
 
+from keygroups.partition import columns
 from keygroups.partition.columns import Packed, column_decoder, column_encoder
-from keygroups.rows.decode import bytes_of, row_decoder
+from keygroups.rows.decode import Bytes, bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
 from keygroups.state.arrow import array_maker, values_of
 from keygroups.state.types import parse_type
@@ -23,9 +25,11 @@ def rows_of(packed: Packed) -> list[bytes]:
     return [data[s : s + n] for s, n in zip((packed.starts * 8).tolist(), (packed.sizes * 8).tolist(), strict=True)]
 
 
+@pytest.mark.parametrize("piece", [16, columns.PIECE_BYTES])
 @pytest.mark.parametrize("ddl", SCHEMAS, ids=range(len(SCHEMAS)))
-def test_columns_are_the_same_rows(ddl: str) -> None:
+def test_columns_are_the_same_rows(ddl: str, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same bytes, and the same values back; also where columns and rows are parts of others."""
+    monkeypatch.setattr(columns, "PIECE_BYTES", piece)
     schema = parse_type(ddl)
     assert isinstance(schema, spark_types.StructType)
     encode, decode = column_encoder(schema), column_decoder(schema)
@@ -47,6 +51,22 @@ def test_columns_are_the_same_rows(ddl: str) -> None:
             assert seen(values_of(array)) == seen(values[start:])
 
     check()
+
+
+def test_texts_need_little_memory_beside_their_own() -> None:
+    """Numpy's places of all bytes would take 16 times as much."""
+    schema = parse_type("a string")
+    assert isinstance(schema, spark_types.StructType)
+    texts = pa.array([f"a text of some length, number {i:09}" for i in range(200_000)])
+    tracemalloc.start()
+    try:
+        packed = column_encoder(schema)([texts])
+        (found,) = column_decoder(schema)(Bytes(packed.words.data.cast("B"), packed.starts * 8, packed.sizes * 8))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found.equals(texts)
+    assert peak < 8 * texts.nbytes
 
 
 def test_no_rows() -> None:

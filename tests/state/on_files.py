@@ -27,6 +27,7 @@ from keygroups.partition.task import PartitionTask
 from keygroups.partition.view import StoredFamily, View, Written, WrittenFamily
 from keygroups.rows.encode import row_encoder
 from keygroups.segment.chunk import Chunk
+from keygroups.state.arrow import plain
 from keygroups.store.version import Version, VersionKey
 from keygroups.streams.incoming import distinct
 from keygroups.testing.batches import rows_of
@@ -98,7 +99,9 @@ class FileHarness:
                 zeros = pa.array([0] * len(rows), pa.int32())
                 stored, groups = distinct(pa.array(encoded, pa.binary()), zeros, locators)
                 self._seen.update(encoded)
-                for output in task.process_batch(stored, groups, pa.RecordBatch.from_pylist(rows), None):
+                for output in task.process_batch(
+                    stored, groups, pa.RecordBatch.from_pylist(list(map(plain, rows))), None
+                ):
                     self._collect(rows_of(output))
                 if self.spill_every:
                     task.spill()
@@ -170,14 +173,12 @@ class FileHarness:
 
     def _spill_timers(self, task: PartitionTask) -> None:
         queues = task.tables.timers.values()
-        for timers in queues:
-            timers.window = self.spill_while_firing
 
         def pause() -> None:
             self.most_waiting = max(self.most_waiting, sum(len(timers.waiting()) for timers in queues))
             task.spill()
 
-        task.tables.pause_timers(pause)
+        task.tables.pause_timers(pause, self.spill_while_firing)
 
     @contextmanager
     def _task_of(self, schema: spark.StructType) -> Iterator[tuple[PartitionTask, spark.StructType]]:

@@ -89,9 +89,11 @@ def test_without_background_only_a_read_deletes(kind: str) -> None:
     assert probe.harness.number_of_keys("s") == len(KEYS)
 
 
+@pytest.mark.parametrize("chunk", [1, expiry.CHUNK_BYTES])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_snapshot_has_nothing_expired_after_a_restart(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first batch of a process looks at all that is stored."""
+def test_a_snapshot_has_nothing_expired_after_a_restart(kind: str, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first batch of a process looks at all that is stored, and removes some at a time."""
+    monkeypatch.setattr(expiry, "CHUNK_BYTES", chunk)
     probe = probed(kind, builder().cleanup_full_snapshot().disable_cleanup_in_background())
     fill(probe, kind, 0, KEYS)
     fill(probe, kind, 450, KEYS[:2])

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import DataType
 
 from keygroups.keyed.life import Life
 from keygroups.keyed.tables import Columns, ValueTable
 from keygroups.segment.arrays import mask
-from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting
+from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting, inferred
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 from keygroups.state.errors import StateError
@@ -23,15 +24,16 @@ Mask = npt.NDArray[np.bool_]
 
 
 class Given:
-    """Makes arrays of a state's type of what users give.
+    """Makes arrays of one type of what users give.
 
     Args:
-        descriptor: What the state is.
+        descriptor: The state, named in errors.
+        kind: The type, if it is not that of the state.
     """
 
-    def __init__(self, descriptor: StateDescriptor) -> None:
+    def __init__(self, descriptor: StateDescriptor, kind: DataType | None = None) -> None:
         """See the class."""
-        self._what, self._kind = f"{descriptor.kind} state {descriptor.name!r}", descriptor.type
+        self._what, self._kind = f"{descriptor.kind} state {descriptor.name!r}", kind or descriptor.type
 
     @cached_property
     def type(self) -> pa.DataType:
@@ -75,8 +77,11 @@ class Given:
 
 def any_array(values: Any) -> pa.Array:
     """Give an array of what users give for values of any type."""
-    array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values
+    return pa.array(values) if isinstance(values, np.ndarray) else inferred(values)
 
 
 class Many:

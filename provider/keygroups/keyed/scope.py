@@ -36,7 +36,16 @@ class Scope:
     watermark: int = NO_TIME
 
     def shown_key(self) -> Any:
-        """Give the current key as users see it."""
+        """Give the current key as users see it.
+
+        Raises:
+            StateError: There is none.
+        """
+        if self.key is NO_KEY:
+            raise StateError(
+                "there is no current key",
+                fix="ask for it in process_element or on_timer, or while the keys of a batch are walked",
+            )
         return self.key
 
     def key_for(self, state: str) -> Any:

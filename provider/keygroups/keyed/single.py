@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import ArrayType
 
 from keygroups.keyed.forms import Form, copy_of, stored_form
 from keygroups.keyed.life import Life
-from keygroups.keyed.many import Many, any_array
+from keygroups.keyed.many import Given, Many, any_array
 from keygroups.keyed.scope import NO_KEY, Scope
 from keygroups.keyed.tables import Entry, ValueTable
 from keygroups.segment.arrays import arrow, mask, numpy
-from keygroups.state.arrow import values_of
+from keygroups.state.arrow import MISTAKES, inferred, values_of
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import (
     AggregatingStateDescriptor,
@@ -27,6 +28,7 @@ from keygroups.state.descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
+from keygroups.state.errors import StateError
 from keygroups.state.grouped import Groups, grouped
 from keygroups.state.kinds import AggregatingState, FoldingState, ReducingState, State, ValueState
 
@@ -190,6 +192,10 @@ class SingleAggregated(_Folding, AggregatingState[Any, Any]):
         """Keep the function."""
         super().__init__(descriptor, table, scope)
         self._function, self._built_in = descriptor.function, descriptor.built_in
+        kind = descriptor.type
+        self._element: Given | None = None
+        if self._built_in == "collect" and isinstance(kind, ArrayType):
+            self._element = Given(descriptor, kind.elementType)
 
     def _folded(self, old: Any, value: Any) -> Any:
         return self._function.add(value, self._function.create_accumulator() if old is None else old)
@@ -202,15 +208,29 @@ class SingleAggregated(_Folding, AggregatingState[Any, Any]):
         return any_array(column)
 
     def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
-        if self._built_in != "count":
+        if self._built_in == "count":
+            counts = numpy(old.fill_null(0)) + np.bincount(groups, minlength=len(old))
+            return pc.if_else(pa.array(counts > 0), arrow(counts), pa.scalar(None, pa.int64()))
+        if self._element is None:
             return super()._folded_many(old, given, groups)
-        counts = numpy(old.fill_null(0)) + np.bincount(groups, minlength=len(old))
-        return pc.if_else(pa.array(counts > 0), arrow(counts), pa.scalar(None, pa.int64()))
+        everything = pa.concat_arrays([old.flatten(), self._element.array(given)])
+        lists = grouped("collect", everything, np.concatenate([numpy(pc.list_parent_indices(old)), groups]), len(old))
+        has_any = mask(old.is_valid())
+        has_any[groups] = True
+        return pc.if_else(pa.array(has_any), lists, pa.scalar(None, lists.type))
 
     def _results(self, stored: pa.Array) -> pa.Array:
         if self._built_in is not None:
             return stored
-        return pa.array([None if value is None else self._result(value) for value in values_of(stored)])
+        results = [None if value is None else self._result(value) for value in values_of(stored)]
+        try:
+            return inferred(results)
+        except MISTAKES as error:
+            raise StateError(
+                f"the results of aggregating state {self._name!r} are no column",
+                expected="values of one type; a Row or a dict for a struct",
+                found=str(error)[:200],
+            ) from error
 
 
 class SingleFolded(_Folding, FoldingState[Any, Any]):

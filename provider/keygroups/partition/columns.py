@@ -22,6 +22,7 @@ from keygroups.segment.arrays import mask, numpy
 from keygroups.state.arrow import array_maker, arrow_type, values_of
 
 WORD: Final = 8
+PIECE_BYTES: Final = 1 << 20
 _WORDS: Final[dict[type[spark.DataType], str]] = {
     spark.ByteType: "i1",
     spark.ShortType: "i2",
@@ -100,15 +101,15 @@ def column_encoder(schema: spark.StructType) -> Encode:
         count = len(columns[0])
         heads = np.zeros((count, bits + len(kinds)), np.int64)
         ends = np.full(count, heads.shape[1] * WORD, np.int64)
-        texts: list[tuple[Words, Words, npt.NDArray[np.uint8]]] = []
+        texts: list[Texts] = []
         for number, (kind, column) in enumerate(zip(kinds, columns, strict=True)):
             valid = mask(column.is_valid())
             heads[~valid, number // 64] |= np.int64(np.uint64(1) << np.uint64(number % 64))
             if isinstance(kind, spark.StringType | spark.BinaryType):
-                sizes, data = _texts(column, valid)
-                heads[:, bits + number] = valid * (ends << 32 | sizes)
-                texts.append((ends.copy(), sizes, data))
-                ends += (sizes + 7) // WORD * WORD
+                text = _texts(column, valid, ends)
+                heads[:, bits + number] = valid * (ends << 32 | text.sizes)
+                texts.append(text)
+                ends = ends + (text.sizes + 7) // WORD * WORD
             else:
                 heads[:, bits + number] = valid * _words(kind, column)
         return _joined(heads, ends, texts)
@@ -116,17 +117,52 @@ def column_encoder(schema: spark.StructType) -> Encode:
     return encode
 
 
-def _joined(heads: Words, ends: Words, texts: Sequence[tuple[Words, Words, npt.NDArray[np.uint8]]]) -> Packed:
-    """Rows of their fixed parts, and of texts: of each where in its row it begins, how long it is, and all data."""
+@dataclass(frozen=True)
+class Texts:
+    """The values of a column of texts.
+
+    Attributes:
+        places: int64[n], where in its row each begins.
+        starts: int64[n], where it begins in the bytes.
+        sizes: int64[n], bytes of each.
+        data: The bytes.
+    """
+
+    places: Words
+    starts: Words
+    sizes: Words
+    data: npt.NDArray[np.uint8]
+
+
+def _joined(heads: Words, ends: Words, texts: Sequence[Texts]) -> Packed:
+    """Rows of their fixed parts, and of texts."""
     if not texts:
         return Packed(heads.reshape(-1), ends // WORD)
     starts = np.cumsum(ends) - ends
     result = np.zeros(int(ends.sum()) // WORD, np.int64)
     result[(starts // WORD)[:, None] + np.arange(heads.shape[1])] = heads
     data = result.view(np.uint8)
-    for places, sizes, text in texts:
-        data[_each_byte(starts + places, sizes)] = text
+    for text in texts:
+        _copy(data, starts + text.places, text.data, text.starts, text.sizes)
     return Packed(result, ends // WORD)
+
+
+def _copy(
+    target: npt.NDArray[np.uint8], places: Words, source: npt.NDArray[np.uint8], starts: Words, sizes: Words
+) -> None:
+    """Copy values to places, in pieces: the places of all bytes at once would take 16 bytes for each."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        done = int(ends[start]) - int(sizes[start])
+        end = max(int(np.searchsorted(ends, done + PIECE_BYTES, side="right")), start + 1)
+        some = slice(start, end)
+        if end == start + 1:
+            place, at, size = int(places[start]), int(starts[start]), int(sizes[start])
+            target[place : place + size] = source[at : at + size]
+        else:
+            target[_each_byte(places[some], sizes[some])] = source[_each_byte(starts[some], sizes[some])]
+        start = end
 
 
 def _each_byte(starts: Words, sizes: Words) -> Words:
@@ -143,7 +179,10 @@ def _column(kind: spark.DataType, rows: Bytes, words: Words, valid: npt.NDArray[
         sizes = np.where(valid, words & 0xFFFFFFFF, 0)
         offsets = np.zeros(count + 1, np.int32)
         np.cumsum(sizes, out=offsets[1:])
-        text = np.frombuffer(rows.data, np.uint8)[_each_byte(rows.starts + (words >> 32), sizes)]
+        text = np.empty(int(offsets[-1]), np.uint8)
+        _copy(
+            text, offsets[:-1].astype(np.int64), np.frombuffer(rows.data, np.uint8), rows.starts + (words >> 32), sizes
+        )
         buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(text)]
     elif isinstance(kind, spark.BooleanType):
         buffers = [validity, pa.py_buffer(np.packbits(words != 0, bitorder="little"))]
@@ -166,13 +205,13 @@ def _words(kind: spark.DataType, column: pa.Array) -> Words:
     return unsigned.astype(np.int64)
 
 
-def _texts(column: pa.Array, valid: npt.NDArray[np.bool_]) -> tuple[Words, npt.NDArray[np.uint8]]:
-    """How long values are, and all their bytes."""
+def _texts(column: pa.Array, valid: npt.NDArray[np.bool_], places: Words) -> Texts:
+    """The values of a column, which are to begin at some places of their rows."""
     _, offsets, data = column.buffers()
     bounds = np.frombuffer(offsets, np.int32, len(column) + 1, column.offset * 4).astype(np.int64)
     sizes = np.where(valid, np.diff(bounds), 0)
     whole = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return sizes, whole[_each_byte(bounds[:-1], sizes)]
+    return Texts(places, bounds[:-1], sizes, whole)
 
 
 def _decoder_by_values(schema: spark.StructType) -> Decode:

@@ -30,6 +30,8 @@ from keygroups.state.ttl import StateTtlConfig
 
 PER_MERGED_ROW: Final = 10
 """Rows that a compaction filter looks at for each row of a batch: about as often a row is merged over its life."""
+CHUNK_BYTES: Final = 32 << 20
+"""Of keys that are removed at once."""
 _WRITTEN: Final = 16
 """Where in a row the time lies when its life began: after the null bits and the value's word."""
 _looked_at: set[tuple[str, int, str]] = set()
@@ -46,17 +48,21 @@ def window_of(ttl: StateTtlConfig, rows: int, state: tuple[str, int, str]) -> in
     """
     strategies = ttl.get_cleanup_strategies()
     if strategies.in_full_snapshot() and state not in _looked_at:
-        _looked_at.add(state)
         return None
     incremental = strategies.get_incremental_cleanup_strategy()
     merged = strategies.get_rocksdb_compact_filter_cleanup_strategy()
     return rows * max(incremental.get_cleanup_size() if incremental else 0, PER_MERGED_ROW if merged else 0)
 
 
+def has_looked_at(state: tuple[str, int, str]) -> None:
+    """Remember that this process has looked at all rows of a state, and removed what had expired."""
+    _looked_at.add(state)
+
+
 def expired(
     sealed: Sealed, ttl: StateTtlConfig, now: int, window: int | None, written: pa.Array, lists: bool, kind: DataType
-) -> ChunkColumns | None:
-    """Give tombstones for the stored rows of a window that have expired; None if there are none.
+) -> Iterator[ChunkColumns]:
+    """Give tombstones for the stored rows of a window that have expired, some at a time.
 
     Args:
         sealed: The stored rows.
@@ -67,22 +73,32 @@ def expired(
         lists: Whether each row is a list, which has expired when its newest element has.
         kind: Type of the state.
     """
-    keys, hashes, locators = [], [], []
+    some: list[StoredKeys] = []
+    nbytes = 0
     for block, rows in _looked_at_now(sealed, window):
         if not len(rows):
             continue
         values = values_of(block, rows)
         begun = _of_lists(values, item_bytes_of(kind)) if lists else _of_values(values)
         gone, found = _unwritten(block, rows[now - begun >= ttl.ttl], written)
-        keys.append(found)
-        hashes.append(block.partition_hash[gone])
-        locators.append(block.locator[gone])
-    count = sum(map(len, keys))
-    if not count:
-        return None
-    stored = StoredKeys(pa.concat_arrays(keys), np.concatenate(hashes), np.concatenate(locators))
-    nothing = np.zeros(count, np.int64)
-    return ChunkColumns(stored, np.full(count, TOMBSTONE, np.int32), nothing[:0], nothing, -count)
+        if len(gone):
+            some.append(StoredKeys(found, block.partition_hash[gone], block.locator[gone]))
+            nbytes += found.nbytes
+        if nbytes >= CHUNK_BYTES:
+            yield _tombstones(some)
+            some, nbytes = [], 0
+    if some:
+        yield _tombstones(some)
+
+
+def _tombstones(keys: list[StoredKeys]) -> ChunkColumns:
+    stored = StoredKeys(
+        pa.concat_arrays([some.data for some in keys]),
+        np.concatenate([some.hashes for some in keys]),
+        np.concatenate([some.locators for some in keys]),
+    )
+    nothing = np.zeros(len(stored), np.int64)
+    return ChunkColumns(stored, np.full(len(stored), TOMBSTONE, np.int32), nothing[:0], nothing, -len(stored))
 
 
 def _looked_at_now(sealed: Sealed, window: int | None) -> Iterator[tuple[Block, Rows]]:

@@ -16,7 +16,7 @@ from pyspark.sql import types as spark
 from keygroups.functions.timers import TimeDomain
 from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.evolution import reader_of, rewritten
-from keygroups.partition.expiry import expired, window_of
+from keygroups.partition.expiry import expired, has_looked_at, window_of
 from keygroups.partition.forms import is_wrapper, stored_schema
 from keygroups.partition.keys import Keys
 from keygroups.partition.lists import FileLists
@@ -124,10 +124,10 @@ class FileTables:
             self._move(kept)
         self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
 
-    def pause_timers(self, pause: Callable[[], None]) -> None:
-        """Have a function called while many timers fire, each time between two of them."""
+    def pause_timers(self, pause: Callable[[], None], window: int) -> None:
+        """Have a function called while many timers fire, after so many each time, and no more read at once."""
         for timers in self.timers.values():
-            timers.pause = pause
+            timers.pause, timers.window = pause, window
 
     def row_bytes(self) -> int:
         """About what one key has in all states that are read as a whole."""
@@ -170,14 +170,16 @@ class FileTables:
         ttl = None if kept.descriptor is None else kept.descriptor.ttl
         if ttl is None or kept.descriptor is None:
             return
-        window = window_of(ttl, self.rows, (self._uid, self._view.partition, kept.family.name))
+        state = self._uid, self._view.partition, kept.family.name
+        window = window_of(ttl, self.rows, state)
         if window == 0:
             return
         keys = written.keys.data if isinstance(written, ChunkColumns) else pa.array(written.keys, pa.binary())
         sealed, lists, kind = kept.table.sealed, kept.family.lists, kept.descriptor.type
-        gone = expired(sealed, ttl, self._view.now, window, keys, lists, kind)
-        if gone is not None:
+        for gone in expired(sealed, ttl, self._view.now, window, keys, lists, kind):
             self._write(kept, gone)
+        if window is None:
+            has_looked_at(state)
 
     def close(self) -> None:
         """Give back files and memory: the function may keep its states."""

@@ -28,7 +28,7 @@ class PartitionScope(Scope):
 
     def shown_key(self) -> Any:
         """Give the current key as users see it."""
-        return self.key.value
+        return super().shown_key().value
 
 
 MakeContext = Callable[[Tables, Scope], Any]
@@ -75,8 +75,12 @@ class PartitionTask:
             KeyTimers(self._scope, timers[TimeDomain.EVENT_TIME], timers[TimeDomain.PROCESSING_TIME]),
         )
         self._runtime = context(self.tables, self._scope)
-        self._operator.open(self._runtime)
-        self._runtime.seal()
+        try:
+            self._operator.open(self._runtime)
+            self._runtime.seal()
+        except BaseException:
+            self.close()
+            raise
 
     def begin(self) -> Iterator[Output]:
         """Fire the timers whose time has come since the batch before."""
@@ -110,12 +114,13 @@ class PartitionTask:
         yield from self._operator.process_batch(keys, batch, timestamps)
 
     def _each(self, stored: StoredKeys) -> Iterator[Any]:
+        before = self._scope.key
         try:
             for key in self.see(stored):
                 self._scope.key = key
                 yield key.value
         finally:
-            self._scope.key = NO_KEY
+            self._scope.key = before
 
     def see(self, stored: StoredKeys) -> list[Key]:
         """Give the keys, one by one; they become the current ones."""

@@ -44,7 +44,8 @@ class FileTimers:
         max_parallelism: Number of key groups.
 
     Attributes:
-        window: How many fire between two pauses, and how many rows of each segment are read at once.
+        window: How many fire between two pauses, and how many rows of each segment are read at once; the keys of these
+            are those whose state is read together.
         pause: Called where no timer is firing, so that writes can be moved to disk.
     """
 

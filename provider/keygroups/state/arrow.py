@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
@@ -62,16 +63,16 @@ def values_of(column: pa.Array) -> list[Any]:
     kind = column.type
     if pa.types.is_timestamp(kind):
         convert = _INSTANTS.fromInternal if kind.tz else _LOCAL_TIMES.fromInternal
-        return [None if micros is None else convert(micros) for micros in column.cast(pa.int64()).to_pylist()]
+        numbers = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+        return [None if micros is None else convert(micros) for micros in numbers.to_pylist()]
     if pa.types.is_struct(kind):
         make = Row(*(field.name for field in kind))
         parts = [values_of(column.field(i)) for i in range(kind.num_fields)]
         return _with_nulls(column, [make(*values) for values in zip(*parts, strict=True)])
     if pa.types.is_map(kind):
-        pairs = list(zip(values_of(column.keys), values_of(column.items), strict=True))
-        return _sliced(column, pairs, dict)
+        return _sliced(column, [column.keys, column.items], lambda keys, items: dict(zip(keys, items, strict=True)))
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _sliced(column, values_of(column.values), list)
+        return _sliced(column, [column.values], list)
     if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return list(numpy(column).tolist())
     return list(column.to_pylist())
@@ -91,23 +92,77 @@ def array_maker(kind: spark.DataType) -> Callable[[Sequence[Any]], pa.Array]:
 def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """Give an array as one of another type, if no value changes. Raises one of ``MISTAKES`` if one would.
 
-    Arrow's own cast reads texts as numbers and writes numbers as texts, which the methods of one key refuse.
+    Arrow's own cast reads texts as numbers, and times without a zone as those of UTC, which the methods of one key
+    refuse.
     """
-    given = array.type
-    if given == kind or pa.types.is_null(given):
-        return array.cast(kind)
-    if any(is_a(given) != is_a(kind) for is_a in (_is_text, pa.types.is_boolean)):
-        raise TypeError(f"{given} in place of {kind}")
+    if not _is_alike(array.type, kind):
+        raise TypeError(f"{array.type} in place of {kind}")
     return array.cast(kind)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return any(is_a(kind) for is_a in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view))
+def inferred(values: Sequence[Any]) -> pa.Array:
+    """Give an array of values whose type nobody has said. Raises one of ``MISTAKES`` if they do not go together.
+
+    A ``Row`` becomes a struct; a time without a zone is local, as in Spark, and becomes an instant.
+    """
+    return pa.array(list(map(plain, values)))
 
 
-def _sliced(column: pa.Array, flat: list[Any], make: Callable[[list[Any]], Any]) -> list[Any]:
-    bounds = column.offsets.to_pylist()
-    return _with_nulls(column, [make(flat[start:end]) for start, end in pairwise(bounds)])
+def plain(value: Any) -> Any:
+    """Give a value as Arrow takes it: see ``inferred``."""
+    if isinstance(value, dt.datetime):
+        return value.astimezone(dt.timezone.utc)
+    if isinstance(value, Row) and hasattr(value, "__fields__"):
+        return {name: plain(part) for name, part in zip(value.__fields__, value, strict=True)}
+    if isinstance(value, list | tuple):
+        return list(map(plain, value))
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    return value
+
+
+_KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
+    lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
+    lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
+    lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+    lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
+    pa.types.is_boolean,
+    pa.types.is_date,
+    pa.types.is_duration,
+    pa.types.is_struct,
+    pa.types.is_map,
+    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind),
+)
+
+
+def _is_alike(given: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether values of one type mean the same in another: numbers of any width, times of any unit, and so on."""
+    if pa.types.is_null(given) or given == kind:
+        return True
+    if pa.types.is_dictionary(given):
+        return _is_alike(given.value_type, kind)
+    if any(is_a(given) != is_a(kind) for is_a in _KINDS):
+        return False
+    return all(_is_alike(part, wanted) for part, wanted in _nested(given, kind))
+
+
+def _nested(given: pa.DataType, kind: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]]:
+    """The types in two types that are both nested in the same way, or both not."""
+    if pa.types.is_struct(kind):
+        known = {field.name: field.type for field in given}
+        return [(known[field.name], field.type) for field in kind if field.name in known]
+    if pa.types.is_map(kind):
+        return [(given.key_type, kind.key_type), (given.item_type, kind.item_type)]
+    return [(given.value_type, kind.value_type)] if pa.types.is_list(kind) else []
+
+
+def _sliced(column: pa.Array, children: Sequence[pa.Array], make: Callable[..., Any]) -> list[Any]:
+    """What is made of the elements of each list; those of other rows than the column's are not looked at."""
+    bounds = column.offsets.to_pylist() or [0]
+    first = bounds[0]
+    flat = [values_of(child.slice(first, bounds[-1] - first)) for child in children]
+    made = [make(*(values[start - first : end - first] for values in flat)) for start, end in pairwise(bounds)]
+    return _with_nulls(column, made)
 
 
 def _with_nulls(column: pa.Array, values: list[Any]) -> list[Any]:

@@ -27,8 +27,9 @@ def grouped(how: str, column: pa.Array, groups: Groups, count: int) -> pa.Array:
         count: How many groups there are.
 
     Returns:
-        An array of ``count`` values: sums of whole numbers are bigint, counts too and never null, ``collect`` gives
-        lists, which are empty in place of null, and all others have the type of the column.
+        An array of ``count`` values: sums of whole numbers are bigint, those of decimals have ten digits more, as in
+        Spark, counts are bigint and never null, ``collect`` gives lists, which are empty in place of null, and all
+        others have the type of the column.
 
     Raises:
         StateError: There is no such aggregate, it does not go with the type, or a sum is out of range.
@@ -60,9 +61,15 @@ def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
         whole = np.zeros(count, np.int64)
         np.add.at(whole, groups, values)
         return _where_any(arrow(whole), groups, count)
+    if pa.types.is_boolean(column.type):
+        raise pa.ArrowNotImplementedError("a sum of booleans")
+    result = column.type
+    if pa.types.is_decimal(result):
+        column = column.cast(pa.decimal256(76, result.scale))  # where no sum overflows; those of 38 digits wrap around
+        result = pa.decimal128(min(result.precision + 10, 38), result.scale)
     table = pa.table({"group": arrow(groups), "value": column})
     sums = pa.TableGroupBy(table, ["group"], use_threads=False).aggregate([("value", "sum")]).combine_chunks()
-    found = sums.column("value_sum").combine_chunks().cast(column.type)
+    found = sums.column("value_sum").combine_chunks().cast(result)
     at = np.full(count, -1, np.int64)
     at[numpy(sums.column("group").combine_chunks())] = np.arange(len(found))
     return _taken(found, at)

@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 
@@ -46,7 +45,8 @@ def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> Data
     given = given.select("*", sql.hash(*names).alias(HASH)).repartition(*names)
     if operator.event_time is not None:
         given = given.sortWithinPartitions(given[quoted(operator.columns[operator.event_time])])
-    return given.mapInArrow(BoundedFunction(operator), with_sides(operator.output, operator.tags, operator.uid))
+    function = BoundedFunction(operator, int(time.time() * 1000))
+    return given.mapInArrow(function, with_sides(operator.output, operator.tags, operator.uid))
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,17 @@ class BoundedFunction:
 
     Args:
         operator: What it runs.
+        now: Its processing time in milliseconds since 1970.
     """
 
     operator: Operator
+    now: int
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run over the batches of a partition, and fire all timers at the end."""
-        context = TaskContext.get()
-        partition = 0 if context is None else context.partitionId()
         local = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0] or None
         with TemporaryDirectory(prefix="keygroups-", dir=local) as folder:
-            now = int(time.time() * 1000)
-            task = open_task(self.operator, View(folder, (), {}, KEY_GROUPS, NO_TIME, now, partition))
+            task = open_task(self.operator, View(folder, (), {}, KEY_GROUPS, NO_TIME, self.now))
             with closing(task):
                 yield from results(self.operator, task, batches, self._keys_of, is_bounded=True)
 

@@ -55,22 +55,35 @@ def distinct(keys: pa.Array, hashes: pa.Array, locators: pa.Array) -> tuple[Stor
     return stored, groups.astype(np.int64)
 
 
-def joined(batches: Iterable[pa.RecordBatch], most_bytes: int, row_bytes: int) -> Iterator[pa.RecordBatch]:
-    """Give larger batches of the same rows.
+def joined(
+    batches: Iterable[pa.RecordBatch], most_bytes: int, row_bytes: Callable[[], int]
+) -> Iterator[pa.RecordBatch]:
+    """Give batches of the same rows that are as large as can be.
 
     Args:
         batches: The rows.
-        most_bytes: A batch ends when it has reached them.
-        row_bytes: What a row takes beside its own bytes.
+        most_bytes: Of a batch; a single row may have more.
+        row_bytes: Gives what a row takes by now beside its own bytes.
     """
     some: list[pa.RecordBatch] = []
-    nbytes = 0
+    left = most_bytes
     for batch in batches:
-        if batch.num_rows:
-            some.append(batch)
-            nbytes += batch.nbytes + row_bytes * batch.num_rows
-        if nbytes >= most_bytes:
-            yield pa.concat_batches(some)
-            some, nbytes = [], 0
-    if some:
-        yield pa.concat_batches(some)
+        start = 0
+        while start < batch.num_rows:
+            each = batch.nbytes // batch.num_rows + row_bytes() + 1
+            part = batch.slice(start, max(left // each, 0 if some else 1))
+            if part.num_rows:
+                some.append(part)
+                start, left = start + part.num_rows, left - part.num_rows * each
+            if start < batch.num_rows:
+                yield from _whole(some)
+                some, left = [], most_bytes
+    yield from _whole(some)
+
+
+def _whole(some: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """One batch of some; several where a column of texts would have more than 2 GiB."""
+    if len(some) < 2:
+        return some
+    found: list[pa.RecordBatch] = pa.Table.from_batches(some).combine_chunks().to_batches()
+    return found

@@ -35,6 +35,9 @@ BATCH_SHARE: Final = 8
 """Batches are joined up to this part of a worker's memory, with what their keys have in the state: a key is looked for
 once in each."""
 
+MOST_BATCH_BYTES: Final = 256 << 20
+"""Of a joined batch: the texts of a column of Arrow end at 2 GiB."""
+
 KeysOf = Callable[[pa.RecordBatch], tuple[StoredKeys, Groups]]
 """Gives the different keys of a batch, and for each row the number of its key."""
 
@@ -62,7 +65,7 @@ def results(
         is_bounded: Whether there are no more rows after these, in this batch or another: all timers fire.
     """
     memory = Memory(operator.memory_bytes)
-    task.tables.pause_timers(partial(memory.bound, task))
+    task.tables.pause_timers(partial(memory.bound, task), _timers_at_once(operator, task))
     end = task.end_of_input if is_bounded else task.end
     with few_collections():
         if isinstance(operator.function, KeyedBatchFunction):
@@ -79,7 +82,7 @@ def _of_rows(
 ) -> Iterator[Iterator[Output]]:
     """Give what a function makes of each part of the rows, to be walked before the next one."""
     rows_of = row_maker(operator.columns)
-    for batch in joined(batches, operator.memory_bytes // BATCH_SHARE, task.tables.row_bytes() + OBJECT_BYTES):
+    for batch in joined(batches, _batch_bytes(operator), lambda: task.tables.row_bytes() + OBJECT_BYTES):
         stored, groups = keys_of(batch)
         keys = task.see(stored)
         for start in range(0, batch.num_rows, OUTPUT_ROWS):
@@ -94,12 +97,21 @@ def _of_batches(
     operator: Operator, task: PartitionTask, batches: Iterable[pa.RecordBatch], keys_of: KeysOf, memory: Memory
 ) -> Iterator[pa.RecordBatch]:
     make = columns_maker(operator)
-    for batch in joined(batches, operator.memory_bytes // BATCH_SHARE, task.tables.row_bytes()):
+    for batch in joined(batches, _batch_bytes(operator), task.tables.row_bytes):
         stored, groups = keys_of(batch)
         given = batch.select(list(range(len(operator.columns))))
         for output in task.process_batch(stored, groups, given, _millis(batch, operator.event_time)):
             yield from sliced(make(output), OUTPUT_ROWS)
         memory.bound(task)
+
+
+def _batch_bytes(operator: Operator) -> int:
+    return min(operator.memory_bytes // BATCH_SHARE, MOST_BATCH_BYTES)
+
+
+def _timers_at_once(operator: Operator, task: PartitionTask) -> int:
+    """How many timers fire before the worker's memory is looked at: their state is read together."""
+    return max(min(_batch_bytes(operator) // (task.tables.row_bytes() + OBJECT_BYTES), OUTPUT_ROWS), 1)
 
 
 def _in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:

@@ -11,8 +11,8 @@ from pyspark.sql import Row
 
 from keygroups.keyed.forms import frozen
 from keygroups.keyed.operator import Output, tagged
-from keygroups.keyed.scope import NO_KEY, Scope
-from keygroups.state.arrow import values_of
+from keygroups.keyed.scope import Scope
+from keygroups.state.arrow import inferred, values_of
 from keygroups.state.batch_keys import BatchKeys
 
 KEY = "key"
@@ -32,12 +32,13 @@ def batch_keys(keys: Sequence[Any], names: Sequence[str], scope: Scope) -> Batch
     ordered = [key for _, key in found.values()]
 
     def one_by_one() -> Iterator[Any]:
+        before = scope.key
         try:
             for key in ordered:
                 scope.key = key
                 yield key
         finally:
-            scope.key = NO_KEY
+            scope.key = before
 
     return BatchKeys(len(ordered), np.array(groups, np.int64), lambda: _columns(ordered, names), one_by_one, ordered)
 
@@ -60,5 +61,5 @@ def _array(values: Any) -> pa.Array:
 
 def _columns(keys: Sequence[Any], names: Sequence[str]) -> dict[str, pa.Array]:
     if len(names) == 1 or not isinstance(keys[0], Row):
-        return {names[0] if names else KEY: pa.array(keys)}
-    return {name: pa.array([key[name] for key in keys]) for name in keys[0].__fields__}
+        return {names[0] if names else KEY: inferred(keys)}
+    return {name: inferred([key[name] for key in keys]) for name in keys[0].__fields__}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 from zlib import crc32
 
@@ -23,6 +24,7 @@ from keygroups.keyed.memory import Kept, MemoryTables
 from keygroups.keyed.operator import KeyedOperator, Output, tagged
 from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers, TimerQueue
+from keygroups.state.arrow import plain
 from keygroups.state.errors import StateError
 from keygroups.testing.batches import batch_keys, rows_of
 from keygroups.testing.task import Task, TaskContext
@@ -89,8 +91,12 @@ class KeyedHarness:
         self._operator = KeyedOperator(function, self._scope, timers)
         context = TaskContext(self._task, self._tables, self._scope)
         self.metrics = context.metrics
-        self._operator.open(context)
-        context.seal()
+        try:
+            self._operator.open(context)
+            context.seal()
+        except BaseException:
+            self.close()
+            raise
 
     def process(self, row: Any, timestamp: int = NO_TIME) -> None:
         """Give the function a row: a ``Row``, or a dict, which becomes one.
@@ -117,10 +123,10 @@ class KeyedHarness:
         keys = [self._key_of(row) for row in given]
         for key in keys:
             self._require_own(key)
-        batch = pa.RecordBatch.from_pylist([row.asDict() for row in given])
+        batch = pa.RecordBatch.from_pylist([plain(row) for row in given])
         times = None if timestamps is None else pa.array(timestamps, pa.int64())
-        for output in self._operator.process_batch(batch_keys(keys, self._key_names, self._scope), batch, times):
-            self._collect(rows_of(output))
+        outputs = self._operator.process_batch(batch_keys(keys, self._key_names, self._scope), batch, times)
+        self._collect(chain.from_iterable(map(rows_of, outputs)))
 
     def process_all(self, rows: Iterable[Any]) -> None:
         """Give the function rows without a time."""
