@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from pyspark.sql import types as spark
 
 from keygroups.keyed.tables import Columns
+from keygroups.partition.block_rows import is_tombstone, values_of
 from keygroups.partition.chunks import ChunkColumns
 from keygroups.partition.columns import column_decoder, column_encoder
 from keygroups.partition.forms import is_wrapper
 from keygroups.partition.keys import StoredKeys
-from keygroups.partition.sealed import Sealed, is_tombstone, values_of
+from keygroups.partition.sealed import Sealed
 from keygroups.rows.decode import Bytes
 from keygroups.rows.scalars import Words
 from keygroups.segment.arrays import arrow, mask

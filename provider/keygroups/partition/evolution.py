@@ -12,10 +12,11 @@ from typing import Any, Final, TypeAlias
 from pyspark.sql import types as spark
 
 from keygroups.keyed.tables import Entry
+from keygroups.partition.block_rows import values_of
 from keygroups.partition.chunks import ChunkRows
 from keygroups.partition.forms import VALUE, WRITTEN, EntryForm, is_wrapper
 from keygroups.partition.items import join_items, stored_items
-from keygroups.partition.sealed import Sealed, values_of
+from keygroups.partition.sealed import Sealed
 from keygroups.rows.decode import Bytes, row_decoder
 from keygroups.segment.arrays import arrow
 from keygroups.state.descriptors import StateDescriptor

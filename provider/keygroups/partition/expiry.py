@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import DataType
 
+from keygroups.partition.block_rows import Rows, values_of
 from keygroups.partition.chunks import ChunkColumns
 from keygroups.partition.items import LENGTH_BYTES
 from keygroups.partition.keys import StoredKeys
-from keygroups.partition.sealed import Rows, Sealed, values_of
+from keygroups.partition.sealed import Sealed
 from keygroups.rows.decode import Bytes
 from keygroups.rows.scalars import Words, scalar_of
 from keygroups.segment.arrays import arrow, mask

@@ -8,7 +8,8 @@ from typing import Final
 import numpy as np
 
 from keygroups.keyed.tables import Entry
-from keygroups.partition.sealed import Place, Sealed, is_appended, is_tombstone, values_of
+from keygroups.partition.block_rows import Place, is_appended, is_tombstone, values_of
+from keygroups.partition.sealed import Sealed
 from keygroups.rows.decode import Bytes
 
 LENGTH_BYTES: Final = 8

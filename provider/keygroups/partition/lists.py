@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.tables import Columns, Entry
+from keygroups.partition.block_rows import is_tombstone
 from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.entry_columns import ColumnForm, Move, appended
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.items import join_items, stored_items
 from keygroups.partition.keys import Key
-from keygroups.partition.sealed import Sealed, is_tombstone
+from keygroups.partition.sealed import Sealed
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 

@@ -12,11 +12,12 @@ import numpy as np
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.order import order_of
 from keygroups.keyed.tables import Entry
+from keygroups.partition.block_rows import Place, RowBytes, Span, is_tombstone, newest_in, values_of
 from keygroups.partition.chunks import ChunkRows
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.keys import Key
 from keygroups.partition.names import PAIR_HEAD, Names, pair, prefix
-from keygroups.partition.sealed import Place, RowBytes, Sealed, Span, is_tombstone, newest_in, values_of
+from keygroups.partition.sealed import Sealed
 from keygroups.state.descriptors import MapStateDescriptor, SortedMapStateDescriptor
 
 PAGE: Final = 64

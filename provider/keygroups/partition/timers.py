@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from keygroups.partition.block_rows import Span, is_tombstone
 from keygroups.partition.chunks import ChunkRows
 from keygroups.partition.keys import Key, Keys, hashed_locator
 from keygroups.partition.names import PAIR_HEAD
-from keygroups.partition.sealed import Bound, Sealed, Span, is_tombstone
+from keygroups.partition.sealed import Bound, Sealed
 
 ORDER_BYTES = 16
 """Of a stored key, before its UnsafeRow: a sign, the time, and padding; see ``OrderEncoding`` in the shim."""

@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.tables import Columns, Entry
+from keygroups.partition.block_rows import is_tombstone, values_of
 from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.entry_columns import ColumnForm, EntryColumns, Move
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.keys import Key, Keys
-from keygroups.partition.sealed import Sealed, is_tombstone, values_of
+from keygroups.partition.sealed import Sealed
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 
