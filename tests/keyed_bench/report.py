@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from keyed_bench.systems import BATCH, COUNTS, FLOOR, OURS, SPARK, STATES, Case
+from keyed_bench.systems import BATCH, COUNTS, FLOOR, OURS, SMALL, SMALL_SPARK, SPARK, STATES, Case
 from support.spark import ROOT
 
 PAGE: Final = ROOT / "docs" / "benchmarks-keyed.md"
@@ -71,6 +71,8 @@ def _targets(rates: dict[str, float]) -> Iterator[str]:
     ours = rates.get(OURS, 0)
     yield _target("process: at least 200,000 rows/s", ours, 200_000)
     yield _target("process: 20 times transformWithState", ours, 20 * rates.get(SPARK, 0))
+    small = rates.get(SMALL, 0)
+    yield _target("process, 100,000 rows a batch: 20 times transformWithState", small, 20 * rates.get(SMALL_SPARK, 0))
     yield _target("process: 10 times PyFlink's best", ours, 10 * best("PyFlink"))
     yield _target("process: 5 times bytewax with recovery", ours, 5 * best("with its recovery"))
     yield _target("process: ahead of bytewax without recovery", ours, best("without its recovery"))

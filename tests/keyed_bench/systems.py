@@ -58,12 +58,17 @@ OURS: Final = "Keygroups, process"
 BATCH: Final = "Keygroups, process_batch: a sum"
 FLOOR: Final = "mapInArrow without state: a sum"
 SPARK: Final = "Spark, transformWithState (Row), RocksDB"
+SMALL: Final = "Keygroups, process, 100,000 rows a batch"
+SMALL_SPARK: Final = "Spark, transformWithState (Row), RocksDB, 100,000 rows a batch"
+"""In a batch of a million rows, transformWithState has one call for ten rows of a key; here it has about one a row."""
 
 COUNTS: Final = (
     _spark(OURS, "process", times=7, warm=4),
     _spark(BATCH, "process_batch", times=11, warm=7),
     _spark(FLOOR, "floor", times=11, warm=7),
     _spark(SPARK, "transformWithState", times=1, warm=1),
+    _spark(SMALL, "process", first=KEYS, rows=ROWS // 10, times=20, warm=11),
+    _spark(SMALL_SPARK, "transformWithState", first=KEYS, rows=ROWS // 10, times=7, warm=5),
     _spark("Spark, applyInPandasWithState, RocksDB", "applyInPandasWithState", times=1, warm=1),
     *(_flink(mode, slots) for mode in ("thread", "process") for slots in (1, 2)),
     *(_bytewax(workers, recovery=recovery) for recovery in (False, True) for workers in (1, 2)),

@@ -39,6 +39,16 @@ class ChunkRows:
         self._add(locator, key.partition_hash, stored, value, APPENDED if appended and exists else 0)
         self.new_keys += not exists
 
+    def put_all(self, keys: list[Key], values: list[bytes], exist: list[bool]) -> None:
+        """Set the values of keys under their own bytes, told whether each exists. A call for each takes 1 us."""
+        self.locators += [key.locator for key in keys]
+        self.hashes += [key.partition_hash for key in keys]
+        self.keys += [key.data for key in keys]
+        self.values += values
+        self.flags += [0] * len(keys)
+        self.nbytes += sum(len(key.data) for key in keys) + sum(map(len, values))
+        self.new_keys += exist.count(False)
+
     def remove(self, key: Key, locator: int, stored: bytes) -> None:
         """Remove a key that exists."""
         self._add(locator, key.partition_hash, stored, b"", TOMBSTONE)

@@ -12,7 +12,7 @@ from pyspark.sql import types as spark
 
 from keygroups.keyed.tables import Entry
 from keygroups.rows.decode import Bytes, bytes_of, row_decoder
-from keygroups.rows.encode import row_encoder
+from keygroups.rows.encode import encoder_of_columns, row_encoder
 from keygroups.rows.pickled import PickleType
 from keygroups.state.descriptors import StateDescriptor
 
@@ -95,13 +95,16 @@ def _timed(schema: spark.StructType) -> EntryForm:
 
 
 def _single(schema: spark.StructType) -> EntryForm:
-    encode, decode = row_encoder(schema), row_decoder(schema)
+    encode, decode = encoder_of_columns(schema), row_decoder(schema)
+
+    def encoded(entries: Sequence[Entry]) -> list[bytes]:
+        return encode([[entry[0] for entry in entries]], len(entries))
 
     def decoded(rows: Bytes) -> list[Entry]:
         return [(value, 0) for value in decode(rows)[0]]
 
     one = _QUICK.get(type(schema.fields[0].dataType), _one(decoded))
-    return EntryForm(schema, lambda entries: encode([entry[:1] for entry in entries]), decoded, one)
+    return EntryForm(schema, encoded, decoded, one)
 
 
 def _struct(schema: spark.StructType) -> EntryForm:

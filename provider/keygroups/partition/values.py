@@ -92,12 +92,12 @@ class FileValues:
     def _rows(self) -> ChunkRows:
         self._look_up([key for key in self._written if key not in self._stored])
         rows = ChunkRows()
-        live = [key for key in self._written if self._entries[key] is not None]
-        values = self.form.encode([entry for key in live if (entry := self._entries[key]) is not None])
-        for key, value in zip(live, values, strict=True):
-            rows.put(key, key.locator, key.data, value, exists=self._stored[key])
-        for key in self._written:
-            if self._entries[key] is None and self._stored[key]:
+        written = [(key, self._entries[key]) for key in self._written]
+        live = [key for key, entry in written if entry is not None]
+        values = self.form.encode([entry for _, entry in written if entry is not None])
+        rows.put_all(live, values, [self._stored[key] for key in live])
+        for key, entry in written:
+            if entry is None and self._stored[key]:
                 rows.remove(key, key.locator, key.data)
         self._entries, self._written, self._stored = {}, {}, {}
         return rows

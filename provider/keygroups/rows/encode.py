@@ -35,8 +35,18 @@ def row_encoder(schema: spark.StructType) -> Encode:
     Raises:
         SettingError: A field has a type that state cannot have.
     """
+    encode, width = encoder_of_columns(schema), len(schema.fields)
+    return lambda rows: encode(list(zip(*rows, strict=True)) if rows else [()] * width, len(rows))
+
+
+def encoder_of_columns(schema: spark.StructType) -> Callable[[Sequence[Sequence[Any]], int], list[bytes]]:
+    """Give what encodes rows whose columns are given: the values of each field, and how many rows there are.
+
+    Raises:
+        SettingError: A field has a type that state cannot have.
+    """
     fields = [(_field(field.dataType), _reserve(field.dataType)) for field in schema.fields]
-    return lambda rows: _rows(list(zip(*rows, strict=True)) if rows else [()] * len(fields), fields, len(rows))
+    return lambda columns, count: _rows(columns, fields, count)
 
 
 Field: TypeAlias = Callable[[Sequence[Any]], "Words | list[bytes | None]"]
