@@ -300,3 +300,16 @@ def test_worked_example_2() -> None:
     harness.process_all(rows(3, 5, 3, 7, 4, 2, 2, 1))
     expected = [(1, 3, 1), (1, 3, 1), (1, 3, 2), (1, 3, 2), (1, 3, 2), (1, 2, 1), (1, 2, 2), (1, 1, 1)]
     assert harness.output == expected
+
+
+@pytest.mark.parametrize("given", [0, False, 7])
+def test_what_is_no_iterable_is_refused(given: Any) -> None:
+    """A function of rows yields rows; a forgotten ``yield`` is not taken for no rows."""
+
+    class Returns(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: Context) -> Any:
+            del value, ctx
+            return given
+
+    with pytest.raises(TypeError, match="is not iterable"):
+        KeyedHarness(Returns(), "key").process({"key": "a"})

@@ -58,7 +58,8 @@ class KeyedOperator:
         def one(key: Any, row: Any, timestamp: int) -> Iterable[Output]:
             scope.key = key
             context.time = timestamp
-            return process(row, context) or ()
+            given = process(row, context)
+            return () if given is None else given
 
         return chain.from_iterable(starmap(one, rows))
 

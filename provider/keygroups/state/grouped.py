@@ -44,10 +44,14 @@ def grouped(how: str, column: pa.Array, groups: Groups, count: int) -> pa.Array:
         column, groups = column.filter(column.is_valid()), groups[valid]
     try:
         return aggregate(column, groups, count)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:  # a type that Arrow cannot add up; a sum too long
-        raise StateError(
-            f"{how} of these values is not possible", expected="numbers in range", found=str(column.type)
-        ) from error
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        # Arrow raises the first for a type that it cannot add up, such as texts, the second where a sum of decimals has
+        # more than 38 digits. Both come of what the user gave; only Arrow knows which types it has functions for.
+        raise _impossible(how, column) from error
+
+
+def _impossible(how: str, column: pa.Array) -> StateError:
+    return StateError(f"{how} of these values is not possible", expected="numbers in range", found=str(column.type))
 
 
 def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
@@ -62,7 +66,7 @@ def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
         np.add.at(whole, groups, values)
         return _where_any(arrow(whole), groups, count)
     if pa.types.is_boolean(column.type):
-        raise pa.ArrowNotImplementedError("a sum of booleans")
+        raise _impossible("sum", column)  # Arrow would count those that are true
     result = column.type
     if pa.types.is_decimal(result):
         column = column.cast(pa.decimal256(76, result.scale))  # where no sum overflows; those of 38 digits wrap around
