@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,6 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--seed", default=seed, type=int, help="seed of the input")
     servers = "S3 server of tests/remote: moto comes from PyPI, versitygw is built with Go, which has to be installed"
     group.addoption("--s3", default="moto", choices=["moto", "versitygw"], help=servers)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Temporary folders go with the session, whoever makes them."""
+    before, tempfile.tempdir = tempfile.tempdir, str(tmp_path_factory.mktemp("temporary"))
+    yield
+    tempfile.tempdir = before
 
 
 @pytest.fixture(scope="session")

@@ -23,13 +23,13 @@ WANTED = {
     "segment.Block.find",
     "segment.RadixIndex.lowerBound",
     "segment.IndexBuilder.fill",
-    "store.Overlay.find",
-    "store.SealedRows.locate",
-    "store.SegmentMerge",
-    "store.Scan",
-    "store.OrderedRows",
-    "store.UnorderedRows",
-    "store.FamilySession",
+    "session.Overlay.find",
+    "session.SealedRows.locate",
+    "session.SegmentMerge",
+    "session.Scan",
+    "session.OrderedRows",
+    "session.UnorderedRows",
+    "session.FamilySession",
 }
 """Methods, or classes of which any method will do, that C2 has compiled by the end: so these were tested."""
 

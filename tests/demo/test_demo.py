@@ -68,6 +68,7 @@ def done(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Done(process, folder)
 
 
+@pytest.mark.slow
 def test_the_demo_of_keyed_state(tmp_path: Path) -> None:
     """Days of all aircraft, and in the state those that were over their budget."""
     process = demo("--state", "--folder", tmp_path / "run", "--days", "4", "--days-per-batch", "2")

@@ -34,6 +34,9 @@ NOT_RUN = {
 SHELL = [block for block in ALL if block.is_run and block.language == "sh"]
 QUICK = [block for block in SHELL if block.page not in (*CHECKOUT_PAGES, CLUSTER_PAGE)]
 PYTHON = [block for block in ALL if block.is_run and block.language == "python" and block.page != SNIPPET]
+WITH_SPARK = "SparkSession"
+"""Blocks that begin a session take 20 to 30 s each. Every day only those of README and of reading its state run."""
+EVERYDAY = ("docs/reading-state.md",)
 
 
 def test_each_block_is_run_or_says_why_not() -> None:
@@ -67,7 +70,12 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("block", PYTHON, ids=str)
+def _with_mark(block: Block) -> object:
+    is_slow = WITH_SPARK in block.script and block.page not in EVERYDAY
+    return pytest.param(block, id=str(block), marks=[pytest.mark.slow] * is_slow)
+
+
+@pytest.mark.parametrize("block", [_with_mark(block) for block in PYTHON])
 def test_python(block: Block, counted: Path) -> None:
     assert run_python(block, counted)
 

@@ -33,6 +33,7 @@ def run_while(job: Job, cluster: Hdfs, commands: dict[int, Command]) -> Rows:
     return job.rows() if process.wait() == 0 else job.run_restarting()
 
 
+@pytest.mark.slow
 @EACH_QUERY
 def test_rows_equal_those_of_spark(cluster: Hdfs, tmp_path: Path, expected: Rows, queries: Sequence[str]) -> None:
     """While a data node dies and the name node restarts; the second half from an empty local disk."""
