@@ -8,9 +8,8 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from conformance.places import HERE, REPOSITORY, SHIM
-from conformance.running import run
-from support.engine_files import ENGINE
+from conformance.places import HERE, SHIM
+from support.engine_files import engine_commit
 
 FILE: Final = HERE / "outcomes.json"
 
@@ -30,10 +29,7 @@ class Build:
     @classmethod
     def current(cls) -> Build:
         """Describe the build in this checkout."""
-        git = ["git", "-C", str(REPOSITORY)]
-        commit = run([*git, "log", "-1", "--format=%h", "--abbrev=10", "--", *ENGINE]).strip()
-        changed = run([*git, "status", "--porcelain", "--", *ENGINE]).strip()
-        return cls(commit + ("+changes" if changed else ""), hashlib.sha256(SHIM.read_bytes()).hexdigest()[:12])
+        return cls(engine_commit(), hashlib.sha256(SHIM.read_bytes()).hexdigest()[:12])
 
 
 @dataclass(frozen=True)

@@ -71,17 +71,18 @@ def rising(found: Trends) -> list[str]:
     return [f"{name} at the {moment}" for moment, all_ in found.items() for name, t in all_.items() if not t.is_flat]
 
 
-def report(wave: Wave, samples: Sequence[Figures], found: Trends, *, right: bool) -> str:
+def report(wave: Wave, samples: Sequence[Figures], found: Trends, *, right: bool, commit: str) -> str:
     """The document."""
-    return "\n".join([*_head(wave, samples), *_tables(found), *_verdict(found, right=right), ""])
+    return "\n".join([*_head(wave, samples, commit), *_tables(found), *_verdict(found, right=right), ""])
 
 
-def _head(wave: Wave, samples: Sequence[Figures]) -> Iterator[str]:
+def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
     most = max(taken["rows"] for taken in samples)
     yield "# Soak"
     yield ""
     yield _paragraph(f"""
-        Written by `make soak`: one streaming query, {wave.batches:,} batches of {wave.rows:,} rows, one each {PACE} s.
+        Written by `make soak` on commit {commit}: one streaming query, {wave.batches:,} batches of {wave.rows:,} rows,
+        one each {PACE} s.
         It counts keys in windows that live for {DELAY} to {DELAY + WINDOW} batches, with strings in key and value.
         Their number and length rise and fall in waves of {wave.period} batches, up to {most:,.0f} rows in the state.
         Settings are the defaults but for minBatchesToRetain (10), maintenanceInterval (1 s), Spark's histories for its

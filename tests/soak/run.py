@@ -16,6 +16,7 @@ from soak.query import Wave
 from soak.report import report, rising, trends
 from soak.sample import Figures
 from soak.verdict import WARM_UP
+from support.engine_files import engine_commit
 from support.spark import ROOT
 
 BUILD = ROOT / "build" / "soak"
@@ -36,7 +37,7 @@ def main(batches: int, period: int) -> None:
     wave = Wave(batches, period)
     samples, right = soak(wave, BUILD / "run")
     found = trends(samples, wave)
-    text = report(wave, samples, found, right=right)
+    text = report(wave, samples, found, right=right, commit=engine_commit())
     (DOCUMENT if batches >= BATCHES else BUILD / "soak.md").write_text(text)
     click.echo(text)
     if rising(found) or not right:

@@ -77,4 +77,4 @@ def test_a_short_run(tmp_path: Path) -> None:
     assert [taken["batch"] for taken in samples] == [*range(wave.batches)]
     assert len({taken["store process"] for taken in samples}) == 1
     found = trends(samples, wave)
-    assert "closed windows" in report(wave, samples, found, right=right)
+    assert "closed windows" in report(wave, samples, found, right=right, commit="0123456789")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Final
 
 _PACKAGES: Final = ("bridge", "store", "runs", "checkpoint", "segment")
@@ -21,3 +23,15 @@ ENGINE: Final = (
     *(f":(exclude){name}" for name in _KEYED),
 )
 """Git pathspecs: the shim, and what the store process imports."""
+_ROOT: Final = Path(__file__).parents[2]
+
+
+def engine_commit(digits: int = 10) -> str:
+    """The newest commit of these files, with ``+changes`` where they hold uncommitted changes."""
+    commit = _git("log", "-1", "--format=%h", f"--abbrev={digits}", "--", *ENGINE)
+    return commit + ("+changes" if _git("status", "--porcelain", "--", *ENGINE) else "")
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", "-C", str(_ROOT), *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
