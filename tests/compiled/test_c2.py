@@ -21,7 +21,7 @@ _METHOD = re.compile(r"^\s*\d+ +4 +\d+ +io\.keygroups\.spark\.([\w.$]+\.[\w$]+)\
 """A line of jcmd's Compiler.codelist: number, level, state, method."""
 WANTED = {
     "segment.Block.find",
-    "segment.RadixIndex.lowerBound",
+    "segment.Block.lowerBound",
     "segment.IndexBuilder.fill",
     "session.Overlay.find",
     "session.SealedRows.locate",
