@@ -77,3 +77,8 @@ def test_what_cannot_be_aggregated() -> None:
         grouped("avg", pa.array([1]), np.zeros(1, np.int64), 1)
     with pytest.raises(StateError, match=r"sum of these values is not possible .*found string"):
         grouped("sum", pa.array(["a"]), np.zeros(1, np.int64), 1)
+    for values in (pa.array([[1]]), pa.array([{"a": 1}]), pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))):
+        for how in ("sum", "min", "max"):
+            with pytest.raises(StateError, match=rf"{how} of these values is not possible \(expected .*found "):
+                grouped(how, values, np.zeros(1, np.int64), 1)
+    assert grouped("sum", pa.nulls(2), np.zeros(2, np.int64), 1).to_pylist() == [None]

@@ -42,16 +42,12 @@ def grouped(how: str, column: pa.Array, groups: Groups, count: int) -> pa.Array:
     if column.null_count:
         valid = mask(column.is_valid())
         column, groups = column.filter(column.is_valid()), groups[valid]
-    try:
-        return aggregate(column, groups, count)
-    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-        # Arrow raises the first for a type that it cannot add up, such as texts, the second where a sum of decimals has
-        # more than 38 digits. Both come of what the user gave; only Arrow knows which types it has functions for.
-        raise _impossible(how, column) from error
+    return aggregate(column, groups, count)
 
 
 def _impossible(how: str, column: pa.Array) -> StateError:
-    return StateError(f"{how} of these values is not possible", expected="numbers in range", found=str(column.type))
+    expected = "numbers in range" if how == "sum" else "values that have an order"
+    return StateError(f"{how} of these values is not possible", expected=expected, found=str(column.type))
 
 
 def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
@@ -65,18 +61,24 @@ def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
         whole = np.zeros(count, np.int64)
         np.add.at(whole, groups, values)
         return _where_any(arrow(whole), groups, count)
-    if pa.types.is_boolean(column.type):
-        raise _impossible("sum", column)  # Arrow would count those that are true
-    result = column.type
-    if pa.types.is_decimal(result):
-        column = column.cast(pa.decimal256(76, result.scale))  # where no sum overflows; those of 38 digits wrap around
-        result = pa.decimal128(min(result.precision + 10, 38), result.scale)
-    table = pa.table({"group": arrow(groups), "value": column})
+    if pa.types.is_null(column.type):
+        return pa.nulls(count)
+    if not pa.types.is_decimal(column.type):
+        raise _impossible("sum", column)
+    wide = column.cast(pa.decimal256(76, column.type.scale))  # where no sum overflows; those of 38 digits wrap around
+    table = pa.table({"group": arrow(groups), "value": wide})
     sums = pa.TableGroupBy(table, ["group"], use_threads=False).aggregate([("value", "sum")]).combine_chunks()
-    found = sums.column("value_sum").combine_chunks().cast(result)
+    try:
+        found = sums.column("value_sum").combine_chunks().cast(_sum_type(column.type))
+    except pa.ArrowInvalid as error:  # a sum of more than 38 digits
+        raise _impossible("sum", column) from error
     at = np.full(count, -1, np.int64)
     at[numpy(sums.column("group").combine_chunks())] = np.arange(len(found))
     return _taken(found, at)
+
+
+def _sum_type(kind: pa.DataType) -> pa.DataType:
+    return pa.decimal128(min(kind.precision + 10, 38), kind.scale)
 
 
 def _require_range(values: npt.NDArray[np.int64], groups: Groups, count: int) -> None:
@@ -99,11 +101,18 @@ def _count(column: pa.Array, groups: Groups, count: int) -> pa.Array:
 
 
 def _least(column: pa.Array, groups: Groups, count: int) -> pa.Array:
+    _require_order("min", column)
     return _extreme(column, groups, count, np.fmin if pa.types.is_floating(column.type) else np.minimum)
 
 
 def _greatest(column: pa.Array, groups: Groups, count: int) -> pa.Array:
+    _require_order("max", column)
     return _extreme(column, groups, count, np.maximum)  # which gives NaN if there is one: Spark's greatest number
+
+
+def _require_order(how: str, column: pa.Array) -> None:
+    if pa.types.is_nested(column.type) or pa.types.is_interval(column.type):
+        raise _impossible(how, column)
 
 
 def _extreme(column: pa.Array, groups: Groups, count: int, better: np.ufunc) -> pa.Array:
