@@ -25,7 +25,8 @@ and so does its undisturbed run. A fault is effective only if it hit something.
 SECTION = """
 ## Commit {commit}{dirty}
 
-{first} to {last}, {batches} batches a run.
+{first} to {last}, {batches} batches a run. Checked out, oldest first: {trees}. These have the same shim and store
+process but for keyed functions.
 
 | fault | effective when | injected | effective | runs | restarts | attempts compared | rows and state |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -51,6 +52,7 @@ def _section(rows: Sequence[Entry]) -> str:
         dirty=" (with changes that were not committed)" if any(e.dirty for e in rows) else "",
         first=rows[0].start,
         last=rows[-1].end,
+        trees=", ".join(dict.fromkeys(e.commit[:10] for e in rows)),
         batches=" or ".join(str(n) for n in sorted({e.batches for e in rows})),
     )
     return "".join([head, *_faults(rows), BY_QUERY, *_matrix(rows), *_wrong(rows)])
