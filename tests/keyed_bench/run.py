@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ import pyarrow.parquet as pq
 
 from keyed_bench import report
 from keyed_bench.systems import COUNTS, ENVIRONMENTS, STATES, Case
+from servers.kafka import kafka
 from support.spark import ROOT
 
 BUILD: Final = ROOT / "build" / "keyed-bench"
@@ -30,15 +32,19 @@ MEASURED: Final = ("provider", "jvm-shim", "tests/keyed_bench", ":(exclude)tests
 @click.command()
 @click.option("--only", multiple=True, help="Measure cases whose name contains this; may be repeated.")
 @click.option("--keep", is_flag=True, help="Write the page though not all was measured.")
+@click.option("--resume", is_flag=True, help="Go on with the run that was stopped, if nothing measured has changed.")
 @click.option("--repetitions", default=3, show_default=True, help="Runs of each case.")
-def main(only: tuple[str, ...], keep: bool, repetitions: int) -> None:
+def main(only: tuple[str, ...], keep: bool, resume: bool, repetitions: int) -> None:
     """Measure keyed functions beside other systems, and write docs/benchmarks-keyed.md if all were measured."""
     chosen = [case for case in (*COUNTS, *STATES) if not only or any(part in case.name for part in only)]
-    run: dict[str, Any] = {"commit": _commit(), "started": _now(), "machine": _machine(), "records": [], "failed": []}
+    run = _run(resume)
+    done = {(record["case"], record["round"]) for record in run["records"]}
     for name in sorted({case.environment for case in chosen} - {""}):
         _environment(name)
     for turn in range(repetitions):
         for case in chosen[turn % 2 :: 2] + chosen[(turn + 1) % 2 :: 2]:
+            if (case.name, turn) in done:
+                continue
             found = _measured(case)
             run["records" if found else "failed"].append({"case": case.name, "round": turn, **found})
             rate = f"{report.rate(found, case):,.0f} rows/s" if found else "FAILED"
@@ -51,6 +57,16 @@ def main(only: tuple[str, ...], keep: bool, repetitions: int) -> None:
     sys.exit(1 if run["failed"] else 0)
 
 
+def _run(resume: bool) -> dict[str, Any]:
+    """A run without figures, or the one to go on with, whose failures are forgotten."""
+    kept = BUILD / "results.json"
+    if resume and kept.exists():
+        run: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        if run["commit"] == _commit():
+            return run | {"failed": []}
+    return {"commit": _commit(), "started": _now(), "machine": _machine(), "records": [], "failed": []}
+
+
 def _measured(case: Case) -> dict[str, Any]:
     """Run a case in a process of its own. Empty if it failed."""
     folder, result = BUILD / "work", BUILD / "figures.json"
@@ -60,6 +76,13 @@ def _measured(case: Case) -> dict[str, Any]:
     job = {**case.job, "folder": str(folder)}
     if case.input[0]:
         job["input"] = str(_input(*case.input))
+    with kafka(folder) if case.broker else nullcontext("") as address:
+        _wait_for(case, job | {"broker": address}, result)
+    shutil.rmtree(folder, ignore_errors=True)
+    return json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+
+
+def _wait_for(case: Case, job: dict[str, Any], result: Path) -> None:
     python = BUILD / case.environment / "bin" / "python" if case.environment else Path(sys.executable)
     log = BUILD / f"{re.sub(r'[^a-z0-9]+', '-', case.name.lower())}.log"
     command = [str(python), str(PROGRAMS / case.program), json.dumps(job), str(result)]
@@ -77,8 +100,6 @@ def _measured(case: Case) -> dict[str, Any]:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, 9)
             process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
-    return json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
 
 
 def _variables(case: Case, python: Path) -> dict[str, str]:

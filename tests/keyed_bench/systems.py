@@ -20,6 +20,7 @@ class Case:
         environment: Which packages it has: one of ``ENVIRONMENTS``, or none for those of the project.
         input: Of a query of Spark: rows of the first batch, rows of each further one, how many of these, and keys.
         warm: Batches that are not counted.
+        broker: Whether the job is given the address of a Kafka broker of its own.
     """
 
     name: str
@@ -28,12 +29,14 @@ class Case:
     environment: str = ""
     input: tuple[int, int, int, int] = (0, 0, 0, 0)
     warm: int = 1
+    broker: bool = False
 
 
 ENVIRONMENTS: Final = {
     "flink": ["apache-flink==2.3.0"],
     "bytewax": ["bytewax==0.21.1"],
     "pathway": ["pathway==0.33.0"],
+    "quix": ["quixstreams==3.28.1"],
 }
 
 
@@ -73,6 +76,7 @@ COUNTS: Final = (
     *(_flink(mode, slots) for mode in ("thread", "process") for slots in (1, 2)),
     *(_bytewax(workers, recovery=recovery) for recovery in (False, True) for workers in (1, 2)),
     Case("Pathway 0.33, which counts in Rust", "pathway_table.py", {"rows": ROWS, "keys": KEYS}, "pathway"),
+    Case("quix-streams 3.28, one process", "quix.py", {"rows": ROWS // 5, "keys": KEYS}, "quix", broker=True),
 )
 """A count per key, 100,000 keys."""
 
