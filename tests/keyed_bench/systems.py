@@ -47,7 +47,8 @@ def _spark(
 
 
 def _flink(mode: str, parallelism: int) -> Case:
-    job = {"mode": mode, "parallelism": parallelism, "rows": ROWS // 10, "keys": KEYS}
+    rows = ROWS // 10 if mode == "thread" else ROWS // 100
+    job = {"mode": mode, "parallelism": parallelism, "rows": rows, "keys": KEYS}
     return Case(f"PyFlink 2.3, {mode} mode, {parallelism} slots", "flink.py", job, "flink")
 
 
