@@ -169,7 +169,7 @@ def test_other_operators_keep_their_rows(spark: SparkSession, tmp_path: Path) ->
     assert seen == [["a", "b"], []]
 
 
-@pytest.mark.parametrize("skips", [False, True])
+@pytest.mark.parametrize("skips", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_joins_need_spark_to_pass_over_expired_rows(spark: SparkSession, tmp_path: Path, skips: bool) -> None:
     """Spark reads each row of a join by its number; to skip those that are gone is a setting of its own."""
     conf = {PROVIDER_CLASS: PROVIDER, PREFIX + "ttl": "10s", SKIP_NULLS: str(skips).lower()}
