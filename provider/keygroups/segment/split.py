@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -13,14 +13,19 @@ MAX_BLOCK_BYTES = 1 << 30
 offsets of widths that differ, and for padding."""
 
 
-def split_rows(block: Block) -> Iterator[Block]:
+def split_blocks(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks without empty ones, and large ones split."""
+    return [part for block in blocks if len(block) for part in _split(block)]
+
+
+def _split(block: Block) -> Iterator[Block]:
     """The block in slices of at most ``MAX_BLOCK_BYTES``, or of one row."""
     if block.nbytes <= MAX_BLOCK_BYTES or len(block) == 1:
         yield block
         return
     middle = len(block) // 2
-    yield from split_rows(block.slice(0, middle))
-    yield from split_rows(block.slice(middle, len(block)))
+    yield from _split(block.slice(0, middle))
+    yield from _split(block.slice(middle, len(block)))
 
 
 def split_range(parts: Sequence[Block], max_bytes: int) -> Iterator[list[Block]]:
