@@ -15,6 +15,7 @@ from keygroups.segment.file import Segment
 from keygroups.segment.restore import restore_segment
 
 MAX_PARALLELISM = 28_800
+BLOCK_BYTES = 1 << 20
 
 
 def plain_catalog(families: int = 1) -> Catalog:
@@ -45,7 +46,7 @@ def write(
 
 def restore(folder: Path, path: Path, ref: FileRef, catalog: Catalog) -> Segment:
     """The file as a local segment."""
-    return restore_segment(folder, blocks_of(path, ref, catalog.ids, MAX_PARALLELISM), ref.path)
+    return restore_segment(folder, blocks_of(path, ref, catalog.ids, MAX_PARALLELISM), ref.path, BLOCK_BYTES)
 
 
 def through_a_file(folder: Path, blocks: Sequence[Block], compression: str = "zstd", families: int = 1) -> Segment:

@@ -24,6 +24,7 @@ from keygroups.segment.split import split_blocks
 from support.arrow_regions import regions
 from support.format1 import batches_of, checksum_of, file_of
 
+BLOCK_BYTES = 1 << 20
 NAME = f"0/{FileName('version', 3, f'{3:032x}', 1)}"
 ANY = AnyNumber(1 << 40)
 VALUES = pa.array([b"1", b"2"])
@@ -36,7 +37,7 @@ def restored(
     path = folder / "file"
     path.write_bytes(data)
     ref = FileRef(NAME, rows, len(data), Forged() if checksum is None else checksum)
-    return restore_segment(folder, blocks_of(path, ref, CATALOG.ids, 28_800), NAME, check)
+    return restore_segment(folder, blocks_of(path, ref, CATALOG.ids, 28_800), NAME, BLOCK_BYTES, check)
 
 
 def batch_of(rows: Block) -> pa.RecordBatch:

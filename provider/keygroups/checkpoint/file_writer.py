@@ -15,7 +15,7 @@ import xxhash
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.family_form import Forms
-from keygroups.checkpoint.manifest import BlockRef, Part
+from keygroups.checkpoint.manifest import MOST_ROWS, BlockRef, Part
 from keygroups.segment.block import Block
 from keygroups.segment.file import all_or_nothing
 
@@ -106,7 +106,7 @@ class _Parts:
         latest = self._streams[-1] if self._streams else None
         if latest is None or (latest.family, latest.schema) != (block.family, batch.schema):
             self._begin(block.family, batch.schema)
-        pieces = -(-batch.nbytes // BLOCK_BYTES) or 1
+        pieces = max(-(-batch.nbytes // BLOCK_BYTES), -(-len(block) // MOST_ROWS))
         bounds = [len(block) * n // pieces for n in range(pieces + 1)]
         for start, end in pairwise(bounds):
             if start < end:

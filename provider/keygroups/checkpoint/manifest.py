@@ -23,6 +23,8 @@ from keygroups.segment.restore import reading
 
 MAX_BYTES = 64 << 20
 """Of the JSON; 100,000 column families take less."""
+MOST_ROWS = 1 << 17
+"""Of a block: what a few compressed bytes may become is bounded by it."""
 T = TypeVar("T")
 
 _KEY = b"keygroups.manifest"
@@ -214,7 +216,7 @@ def _in_order(parts: tuple[Part, ...]) -> bool:
     end = 0
     for part in parts:
         for block in part.blocks:
-            if block.offset < end or block.rows == 0 or block.first > block.last:
+            if block.offset < end or not 0 < block.rows <= MOST_ROWS or block.first > block.last:
                 return False
             end = block.offset + block.length
     families = [part.family for part in parts]

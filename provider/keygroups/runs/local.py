@@ -64,4 +64,4 @@ class LocalRuns:
             CapacityError: the local disk is full.
         """
         blocks = blocks_of(source, ref, catalog.ids, max_parallelism)
-        return Run(restore_segment(self._folder, blocks, ref.path, RowCheck(catalog)), (ref,))
+        return Run(restore_segment(self._folder, blocks, ref.path, self._block_bytes, RowCheck(catalog)), (ref,))

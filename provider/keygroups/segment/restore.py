@@ -20,6 +20,7 @@ from keygroups.errors import CapacityError, CheckpointError
 from keygroups.segment.arrays import mask
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment, write_segment
+from keygroups.segment.split import joined
 
 MAX_LOCATOR = 2**63 - 1
 RESERVE_BYTES = 1 << 30
@@ -33,13 +34,16 @@ BlockCheck = Callable[[Block], None]
 """Raises ValueError if rows do not fit the schemas of their column family."""
 
 
-def restore_segment(folder: Path, blocks: Iterator[Block], name: str, check: BlockCheck | None = None) -> Segment:
+def restore_segment(
+    folder: Path, blocks: Iterator[Block], name: str, block_bytes: int, check: BlockCheck | None = None
+) -> Segment:
     """Turn blocks of a file of the checkpoint into a local segment, if they are in order.
 
     Args:
         folder: where the local form goes.
         blocks: of the file; errors of Arrow and of the file system that they raise become those below.
         name: the file's name in error messages.
+        block_bytes: about the size of blocks there; those of files are small, and each of these takes a mapping.
         check: a further check of each block.
 
     Raises:
@@ -47,7 +51,7 @@ def restore_segment(folder: Path, blocks: Iterator[Block], name: str, check: Blo
         CapacityError: the local disk is full but for a reserve.
     """
     with closing(_read_ahead(blocks, name)) as coming:
-        return write_segment(folder, _bounded(_checked(coming, name, check), folder, name))
+        return write_segment(folder, _bounded(joined(_checked(coming, name, check), block_bytes), folder, name))
 
 
 def _checked(blocks: Iterator[Block], name: str, check: BlockCheck | None) -> Iterator[Block]:
