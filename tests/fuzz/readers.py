@@ -33,7 +33,7 @@ Restore = Callable[[Path, Path, FileRef], Segment]
 
 def restored(folder: Path, source: Path, ref: FileRef) -> Segment:
     """A file as a local segment."""
-    return LocalRuns(folder, 2**23).restore(source, ref, samples.CATALOG, samples.KEY_GROUPS).segment
+    return LocalRuns(folder, 2**23).restore(source, ref, samples.CATALOG, samples.KEY_GROUPS)
 
 
 def changed(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:

@@ -24,7 +24,7 @@ from keygroups.partition.keys import hashed_locator
 from keygroups.partition.maps import FileMaps
 from keygroups.partition.tables import TIMER_FAMILIES, WRITTEN
 from keygroups.partition.task import PartitionTask
-from keygroups.partition.view import StoredFamily, View, Written, WrittenFamily
+from keygroups.partition.view import StoredFamily, StoredPiece, View, Written, WrittenFamily
 from keygroups.rows.encode import row_encoder
 from keygroups.segment.chunk import Chunk
 from keygroups.state.arrow import plain

@@ -90,14 +90,15 @@ object Block {
   /**
    * Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read.
    *
-   * @param withValues whether the values are mapped too
+   * @param withValues otherwise the values stay in the file, and the rest is copied: a page fault would read the disk's whole
+   *   read-ahead, up to 8 MB, most of it values
    */
   def map(file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String): Block = {
     val (first, end) = LayoutCheck.extent(layout, withValues, file.size, path)
     val start = first & ~7L
     val size = end - start
     if (size > Int.MaxValue) throw Failures.damaged(path, s"a block of $size bytes")
-    val mapping = file.map(start, size)
+    val mapping = if (withValues) file.map(start, size) else file.copy(start, size.toInt)
     var done = false
     try {
       val block = over(mapping, start, file, layout, withValues, partitions, path)

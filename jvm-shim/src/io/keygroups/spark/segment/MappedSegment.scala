@@ -8,7 +8,8 @@ import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Reaper
 
 /**
- * A segment mapped into memory: its blocks, each with the number of its family. The sessions that see it share it; it is unmapped after the last has
+ * A segment mapped into memory: its blocks, each with the number of its family.
+ * The sessions that see it share it; it is unmapped after the last has
  * released it. The file may be deleted meanwhile; the mapping keeps its bytes.
  */
 final class MappedSegment private (val view: SegmentView, val blocks: Seq[(Int, Block)], source: ValueSource) {
@@ -41,10 +42,10 @@ object MappedSegment {
    * Map a file that Python has written, and check all that later reads rely on. NoSuchFileException: it was compacted away
    * meanwhile, request a new plan.
    *
-   * @param mostValues bytes of values that this JVM may map
+   * @param values decides whether its values are mapped
    */
-  def open(view: SegmentView, partitions: Int, mostValues: Long): MappedSegment = {
-    val source = new ValueSource(view, mostValues)
+  def open(view: SegmentView, partitions: Int, values: MappedValues): MappedSegment = {
+    val source = new ValueSource(view, values)
     var blocks = List.empty[(Int, Block)]
     var done = false
     try {
@@ -67,15 +68,12 @@ object MappedSegment {
 }
 
 /** A segment's file, and the room that its values have in mapped memory. */
-private final class ValueSource(view: SegmentView, mostValues: Long) {
+private final class ValueSource(view: SegmentView, values: MappedValues) {
   val file = new SegmentFile(Paths.get(view.path))
   private val valueBytes = view.blocks.map(_.valueBytes).sum
+  private val hasTaken = values.take(valueBytes, view.bytes)
   /** Whether values are mapped. */
-  val isMapped: Boolean = MappedValues.take(valueBytes, mostValues) || {
-    val mustMap = !file.isShareable
-    if (mustMap) MappedValues.take(valueBytes, Long.MaxValue)
-    mustMap
-  }
+  val isMapped: Boolean = hasTaken || !file.isShareable
 
   def unmappedBytes: Long = if (isMapped) 0 else valueBytes
 
@@ -84,6 +82,6 @@ private final class ValueSource(view: SegmentView, mostValues: Long) {
 
   def release(): Unit = {
     file.close()
-    if (isMapped) MappedValues.give(valueBytes)
+    if (hasTaken) values.give(valueBytes)
   }
 }

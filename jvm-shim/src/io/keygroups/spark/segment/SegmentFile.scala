@@ -7,6 +7,7 @@ import java.nio.file.{Path, StandardOpenOption}
 import scala.util.Try
 
 import io.keygroups.spark.Failures
+import io.keygroups.spark.memory.OffHeap
 
 /** A segment's file, from which threads read side by side. It may be deleted meanwhile. */
 private[segment] final class SegmentFile(path: Path) {
@@ -16,6 +17,17 @@ private[segment] final class SegmentFile(path: Path) {
 
   def size: Long = channel.size()
   def map(position: Long, bytes: Long): java.nio.MappedByteBuffer = channel.map(FileChannel.MapMode.READ_ONLY, position, bytes)
+
+  /** A copy outside of the heap. */
+  def copy(position: Long, bytes: Int): ByteBuffer = {
+    val buffer = OffHeap.allocate(bytes)
+    var done = false
+    try {
+      readFully(buffer, position)
+      done = true
+    } finally if (!done) OffHeap.free(buffer)
+    buffer
+  }
 
   /** Read bytes into an array. */
   def read(position: Long, target: Array[Byte], at: Int, length: Int): Unit = {

@@ -4,8 +4,7 @@ import io.keygroups.spark.memory.Bytes
 import org.apache.spark.unsafe.Platform
 
 /**
- * The values of a block: in mapped memory, or in the file alone, from where each is read when it is wanted. A page fault would
- * read the disk's whole read-ahead, up to 8 MB, where a value takes a page.
+ * The values of a block: in mapped memory, or in the file alone, from where each is read when it is wanted.
  *
  * @param column where values begin and how long they are; addresses, or positions in the file
  * @param file null if the values are mapped

@@ -33,7 +33,7 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
 
   /** Map a segment. */
-  def openSegment(view: SegmentView): MappedSegment = MappedSegment.open(view, spec.partitions, settings.mappedValueBytes)
+  def openSegment(view: SegmentView): MappedSegment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
 
   /** Do something while the segments of the latest version are held: answers of the store process do not describe them. */
   def withKnown[T](body: KnownSegments => T): T = {
