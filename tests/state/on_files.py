@@ -191,7 +191,8 @@ class FileHarness:
             f.name: StoredFamily(f.id, f.key_schema, f.value_schema, f.lists) for f in self._version.catalog.families
         }
         runs = tuple(
-            tuple(StoredPiece(str(piece.segment.path), piece.span) for piece in run.pieces) for run in self._version.plan
+            tuple(StoredPiece(str(piece.segment.path), piece.span) for piece in run.pieces)
+            for run in self._version.plan
         )
         return View(mkdtemp(dir=self._folder), runs, families, KEY_GROUPS, self._watermark, self._now)
 
