@@ -142,10 +142,10 @@ class FileHarness:
         """Merge the runs of the store if it wants to, as its maintenance does."""
         compacted = self._local.store.compact(thorough=True)
         if compacted is not None:
-            version, upload = compacted
-            self._local.upload(upload)
-            self._local.store.uploaded(upload.name, success=True)
-            self._version = version
+            self._version, upload = compacted
+            if upload is not None:
+                self._local.upload(upload)
+                self._local.store.uploaded(upload.name, success=True)
 
     def restart(self) -> None:
         """Go on from the checkpoint in a new process."""

@@ -111,7 +111,7 @@ def test_a_checkpoint_file_is_restored_or_refused(tmp_path: Path, compression: s
     """Whole files come back; one flipped byte in the data is found, wherever it is."""
     segment = segment_of(tmp_path, {bytes([i] * 8): bytes([i] * 16) for i in range(200)}, 48)
     path, ref = write(tmp_path, segment.blocks, plain_catalog(), FileName("version", 1, f"{1:032x}"), compression)
-    assert rows_of(restore(tmp_path, path, ref, plain_catalog()).blocks) == rows_of(segment.blocks)
+    assert rows_of(restore(tmp_path, path, ref).blocks) == rows_of(segment.blocks)
     whole = path.read_bytes()
     outcomes = [_flipped(path, whole, at, ref, segment) for at in range(0, len(whole), 97)]
     assert "refused" in outcomes
@@ -122,7 +122,7 @@ def _flipped(path: Path, whole: bytes, at: int, ref: FileRef, segment: Segment) 
     """What comes of a file with one changed byte; some bytes are padding."""
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
     try:
-        restored = restore(path.parent, path, ref, plain_catalog())
+        restored = restore(path.parent, path, ref)
     except CheckpointError as error:
         return "refused" if ref.path in str(error) else "wrong"
     return "right" if rows_of(restored.blocks) == rows_of(segment.blocks) else "wrong"

@@ -83,7 +83,10 @@ class Block:
         )
 
     def batch(self) -> pa.RecordBatch:
-        """This block as an Arrow record batch, with the columns that it has, the values last: these may stay unmapped."""
+        """This block as an Arrow record batch, with the columns that it has.
+
+        The values come last: the JVM may leave them in the file.
+        """
         columns = {"locator": arrow(self.locator), "key_group": arrow(self.key_group), "key": self.key}
         if self.family:
             columns["family"] = arrow(np.full(len(self), self.family, np.uint16))
