@@ -26,6 +26,7 @@ _SELDOM: Final = {
     "pandas state, no timeout",
     "groups map, format 1",
     "sessions dynamic gap",
+    "transform rows",
     "join right in range",
     "join left_semi in range",
     "join full by window",

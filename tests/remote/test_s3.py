@@ -39,7 +39,6 @@ def job_on(server: S3, folder: Path, source: Path, **more: object) -> Job:
     return Job(folder, source, f"{server.url}/job", conf, server.class_path, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @EACH_QUERY
 def test_rows_equal_those_of_spark(server: S3, tmp_path: Path, expected: Rows, queries: Sequence[str]) -> None:
     """The second half from an empty local disk; old versions are deleted."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
-from typing import Final
 
 from servers.jars import jars
-
-START_SECONDS: Final = 60
+from servers.ports import await_port, free_ports
 
 
 @contextmanager
@@ -26,7 +21,7 @@ def kafka(folder: Path) -> Iterator[str]:
     Raises:
         RuntimeError: it does not start.
     """
-    port, controller = _free_ports(2)
+    port, controller = free_ports(2)
     settings = {
         "process.roles": "broker,controller",
         "node.id": 1,
@@ -48,29 +43,8 @@ def kafka(folder: Path) -> Iterator[str]:
         subprocess.run([*java, *format_files], check=True, stdout=log, stderr=log)
         process = subprocess.Popen([*java, "kafka.Kafka", str(file)], stdout=log, stderr=log)
     try:
-        _await(port, process)
+        await_port(process, port)
         yield f"127.0.0.1:{port}"
     finally:
         process.kill()
         process.wait()
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
-
-def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline and process.poll() is None:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        Event().wait(0.2)
-    raise RuntimeError(f"the Kafka broker did not start within {START_SECONDS} s; see its log")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +15,7 @@ from typing import Literal
 
 from servers.gateway import Gateway, gateway
 from servers.jars import BUILD, jars
+from servers.ports import await_port, free_ports
 
 BUCKET = "checkpoints"
 _VERSITYGW = BUILD / "versitygw"
@@ -65,7 +63,7 @@ def s3(folder: Path, kind: Kind = "moto") -> Iterator[S3]:
         folder: for its files; exists.
         kind: moto keeps objects in memory, versitygw in files.
     """
-    port = _free_port()
+    (port,) = free_ports(1)
     with _process(_command(kind, port, folder), port), gateway(port) as front:
         if kind == "moto":
             _create_bucket(port)
@@ -94,21 +92,11 @@ def _command(kind: Kind, port: int, folder: Path) -> list[str]:
 def _process(command: list[str], port: int) -> Iterator[None]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _await(process, port)
+        await_port(process, port)
         yield
     finally:
         process.kill()
         process.wait()
-
-
-def _await(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + 60
-    while process.poll() is None and time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        threading.Event().wait(0.1)
-    raise RuntimeError(f"the S3 server did not start: {process.args!r} ended with {process.poll()}")
 
 
 def _create_bucket(port: int) -> None:
@@ -117,10 +105,3 @@ def _create_bucket(port: int) -> None:
     status = connection.getresponse().status
     connection.close()
     assert status == 200, f"the bucket could not be made: {status}"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
