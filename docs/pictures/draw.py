@@ -61,7 +61,7 @@ BOXES: Final = (
         198,
         122,
         "Version files",
-        ("v….arrow, one per batch:", "changed rows, and a list of", "the files of the version"),
+        ("v….arrows, one per batch:", "changed rows, and a list of", "the files of the version"),
     ),
     (
         676,
@@ -69,7 +69,7 @@ BOXES: Final = (
         198,
         122,
         "Compacted segments",
-        ("s….arrow: the newest row", "of each key, in place of", "many version files"),
+        ("s….arrows: the newest row", "of each key, in place of", "many version files"),
     ),
 )
 """Left, top, width, height, title, lines."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
-import pyarrow as pa
+from support.state_files import manifest_of
 
-NAME = re.compile(r"([vs])(\d{20})_([0-9a-f]{32})\.arrow")
+NAME = re.compile(r"([vs])(\d{20})_([0-9a-f]{32})\.arrows?")
 
 
 def unneeded(checkpoint: Path, retain: int = 2) -> list[Path]:
@@ -18,14 +17,14 @@ def unneeded(checkpoint: Path, retain: int = 2) -> list[Path]:
         checkpoint: of the query.
         retain: Spark's minBatchesToRetain: versions before the latest that stay loadable.
     """
-    folders = {path.parent for path in (checkpoint / "state").rglob("v*.arrow")}
+    folders = {path.parent for path in (checkpoint / "state").rglob("v*.arrows")}
     return [path for folder in sorted(folders) for path in _unneeded(folder, retain)]
 
 
 def versions(folder: Path) -> dict[int, list[Path]]:
     """The version files of a store's folder, by version; several where several attempts wrote one."""
     found: dict[int, list[Path]] = {}
-    for path in sorted(folder.glob("v*.arrow")):
+    for path in sorted(folder.glob("v*.arrows")):
         found.setdefault(int(_parts(path)[1]), []).append(path)
     return found
 
@@ -41,9 +40,7 @@ def _unneeded(folder: Path, retain: int) -> list[Path]:
 
 
 def _listed(path: Path) -> list[str]:
-    with pa.OSFile(str(path)) as source:
-        metadata = pa.ipc.open_file(source).schema.metadata
-    return [Path(segment["path"]).name for segment in json.loads(metadata[b"keygroups.manifest"])["segments"]]
+    return [Path(segment["path"]).name for segment in manifest_of(path)["segments"]]
 
 
 def _parts(path: Path) -> tuple[str, str, str]:

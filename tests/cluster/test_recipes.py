@@ -94,7 +94,7 @@ def test_recipe(recipe: Block, running: Cluster, home: Path, installed: Path, wh
         _run(recipe.script, tmp_path, variables)
     rows = json.loads((tmp_path / "rows.json").read_text())
     assert rows == {str(word): 143 - (word == 6) for word in range(7)}
-    assert list((tmp_path / "checkpoint").glob("state/0/*/v*.arrow"))
+    assert list((tmp_path / "checkpoint").glob("state/0/*/v*.arrows"))
     assert interpreters
     ending = expected.get(recipe) or str(installed / "bin" / "python")
     assert all(path.endswith(ending) for path in interpreters), interpreters

@@ -114,9 +114,9 @@ def _kill_server(folder: Path) -> bool:
     ("moment", "pattern"),
     [
         pytest.param("while rows flow", "*.chunk", marks=pytest.mark.slow),
-        pytest.param("while a chunk is sorted", "store-*/segments/*.arrow", marks=pytest.mark.slow),
-        ("in a commit", "store-*/v*.arrow"),
-        pytest.param("in maintenance", "store-*/s*.arrow", marks=pytest.mark.slow),
+        pytest.param("while a chunk is sorted", "store-*/segments/*.arrows", marks=pytest.mark.slow),
+        ("in a commit", "store-*/v*.arrows"),
+        pytest.param("in maintenance", "store-*/s*.arrows", marks=pytest.mark.slow),
     ],
 )
 def test_server_killed(tmp_path: Path, moment: str, pattern: str) -> None:

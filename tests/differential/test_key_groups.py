@@ -10,7 +10,6 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
-import xxhash
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -21,7 +20,7 @@ from support.events import KEY_TYPES, SCHEMA, Shape, random_batches
 from support.partitioning import Placement, hashes, misplaced, placements
 from support.run import Run
 from support.state import Store, stores
-from support.state_files import StateFile, live_hashes, read_state_files
+from support.state_files import StateFile, live_key_groups, read_state_files
 
 
 @by_name
@@ -47,8 +46,11 @@ def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
         for file in files:
             assert not file.broken_rules(partition, store), str(file.path)
         if hashed and not store.variable:  # a variable is one of several families
-            live = live_hashes(run.checkpoint, store, partition, run.last_batch() + 1)
-            assert live == expected.get(partition, Counter()), f"{run.checkpoint}: {store}, partition {partition}"
+            live = live_key_groups(run.checkpoint, store, partition, run.last_batch() + 1)
+            groups: Counter[int] = Counter()
+            for h, count in expected.get(partition, Counter()).items():
+                groups[h % files[0].manifest["max_parallelism"]] += count
+            assert live == groups, f"{run.checkpoint}: {store}, partition {partition}"
 
 
 def test_a_misplaced_row_is_noticed() -> None:
@@ -60,26 +62,20 @@ def test_a_misplaced_row_is_noticed() -> None:
 
 def test_a_wrong_column_of_a_file_is_noticed() -> None:
     store = Store(0, "dedupe", "default", 3)
-    keys = [b"a", b"b"]
-    bits = np.array([xxhash.xxh64_intdigest(key) >> 16 for key in keys], dtype=np.uint64)
-    group = np.uint64(5 << 48)
     right = StateFile(
-        path=Path("v1.arrow"),
+        path=Path("v1.arrows"),
         manifest={"max_parallelism": 6},
         family=0,
         encoder="NoPrefix",
-        locator=np.sort(group | bits),
-        h=np.array([-1, 11], dtype=np.int32),
-        keys=[keys[row] for row in np.argsort(bits)],
+        key_group=np.array([2, 5], np.uint16),
+        keys=["a", "b"],
         live=np.array([True, False]),
     )
     assert right.broken_rules(2, store) == []
-    assert right.broken_rules(1, store) == ["pmod(h, N) is the partition"]
-    assert replace(right, h=right.h + 3).broken_rules(2, store) == ["the key group is pmod(h, G)"]
-    assert replace(right, keys=[b"a", b"c"]).broken_rules(2, store) == ["the locator ends in xxh64 of the key"]
-    assert replace(right, locator=right.locator[::-1], keys=right.keys[::-1]).broken_rules(2, store) == [
-        "rows are in order of (locator, key)"
-    ]
+    assert right.broken_rules(1, store) == ["the key group modulo N is the partition"]
+    assert replace(right, key_group=right.key_group + 3).broken_rules(2, store) == ["there are G key groups"]
+    assert replace(right, keys=["a", "a"]).broken_rules(2, store) == ["a key comes once"]
+    assert replace(right, key_group=right.key_group[::-1]).broken_rules(2, store) == ["key groups ascend"]
 
 
 def test_hash_is_the_hash_of_sparks_partitioning(spark: SparkSession) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
+import xxhash
 
 from fuzz.rows import Row, manifest_of_file, rows_of_file, rows_of_local, state_of
 from keygroups.segment.block import Block
@@ -23,8 +24,8 @@ from keygroups.store.version import Version
 MAX_ROUTE = 10
 _UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
 _OMITTED: dict[str, Any] = {
-    "format": 1, "parent": "", "segments": [], "changelog": None, "written_by": "", "id": "",
-    "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
+    "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
+    "id": "", "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
 }  # fmt: skip
 """What a manifest means where it does not say."""
 
@@ -57,7 +58,7 @@ def _rows_of_block(block: Block) -> Iterator[Row]:
     times = [0] * n if block.written is None else block.written.tolist()
     columns = (
         block.locator.tolist(),
-        block.partition_hash.tolist(),
+        block.key_group.tolist(),
         block.key.to_pylist(),
         block.value.to_pylist(),
         flags,
@@ -71,6 +72,8 @@ def judge_manifest(found: msgspec.Struct, text: bytes | dict[str, Any]) -> None:
     raw = (
         text if isinstance(text, dict) else json.loads(text.decode(errors="replace"))
     )  # unknown fields may have any bytes
+    if isinstance(text, bytes) and raw.get("format", 2) == 2:
+        raw["checksum"] = xxhash.xxh3_128_hexdigest(text)
     _same_value("manifest", json.loads(msgspec.json.encode(found)), raw)
 
 
@@ -113,7 +116,7 @@ class Originals:
         paths = [[ref.path for ref in way if ref.rows] for way in ways]
         plan = _paths(version)
         assert plan in paths, f"WRONG FILES: {plan} where {paths} make the version"
-        self.judge_runs(version, ways[paths.index(plan)])
+        self.judge_runs(version, ways[paths.index(plan)], files if forged else self.files)
         if forged:
             judge_manifest(version.catalog, manifest_of_file(files[self.latest])["catalog"])
         else:
@@ -128,16 +131,19 @@ class Originals:
         ref = _ref(shown) if shown else Listed(self.latest, manifest["rows"], manifest["checksum"])
         expected = [ref.path] if ref.rows else []
         assert _paths(version) == expected, f"WRONG FILES: {_paths(version)} where {expected} shows the change"
-        self.judge_runs(version, [ref])
+        self.judge_runs(version, [ref], files if forged else self.files)
         judge_manifest(version.catalog, manifest["catalog"])
 
-    def judge_runs(self, version: Version, listed: Sequence[Listed]) -> None:
+    def judge_runs(self, version: Version, listed: Sequence[Listed], files: Mapping[str, bytes]) -> None:
         """The runs have the rows of their files, and their files are listed with the right rows and checksum."""
         refs = {ref.path: ref for ref in listed}
         for run in version.plan:
             ref = refs[run.files[0].path]
-            judge_segment(run.segment, self.rows[ref.path])
-            known = (len(self.rows[ref.path]), self.manifests[ref.path]["checksum"])
+            is_changed = files[ref.path] != self.files[ref.path]
+            rows = rows_of_file(files[ref.path]) if is_changed else self.rows[ref.path]
+            judge_segment(run.segment, rows)
+            manifest = manifest_of_file(files[ref.path]) if is_changed else self.manifests[ref.path]
+            known = (len(rows), manifest["checksum"])
             assert (ref.rows, ref.checksum) == known, f"ACCEPTED UNCHECKED: {ref}, the file has {known}"
 
     def _state_by(self, route: Sequence[Listed]) -> dict[tuple[int, bytes], bytes]:

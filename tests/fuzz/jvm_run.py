@@ -12,7 +12,7 @@ import pyspark
 
 from fuzz import samples
 from fuzz.python_run import MEMORY_FOLDER, Result
-from fuzz.rows import Row, rows_of_file
+from fuzz.rows import Row, rows_of_segment
 from keygroups.bridge.messages import segment_view
 from keygroups.configure import jars
 from keygroups.segment.file import Segment, write_segment
@@ -47,17 +47,17 @@ def _jar() -> Path:
 
 def _write(folder: Path) -> list[Segment]:
     """Valid local segments with their views, and their rows as Arrow reads them."""
-    segments = [write_segment(folder, rows.schema, rows.blocks) for rows in samples.contents()]
+    segments = [write_segment(folder, blocks) for blocks in samples.contents()]
     for number, segment in enumerate(segments):
         (folder / f"{number:02}.json").write_bytes(msgspec.json.encode(segment_view(segment)))
-        (folder / f"{number:02}.rows").write_text("\n".join(map(_text, rows_of_file(segment.path.read_bytes()))))
+        (folder / f"{number:02}.rows").write_text("\n".join(map(_text, rows_of_segment(segment.path.read_bytes()))))
     return segments
 
 
 def _text(row: Row) -> str:
     """As Row.scala writes it."""
     value = "null" if row.value is None else row.value.hex()
-    return f"{row.locator} {row.h} {row.key.hex()} {value} {str(row.appended).lower()} {row.written}"
+    return f"{row.locator} {row.key_group} {row.key.hex()} {value} {str(row.appended).lower()} {row.written}"
 
 
 def _part(folder: Path, classes: Path, inputs: tuple[int, int, int, str]) -> tuple[Counter[str], list[str], int]:

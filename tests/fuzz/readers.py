@@ -12,16 +12,14 @@ from tempfile import TemporaryDirectory
 import xxhash
 
 from fuzz import samples
-from fuzz.forge import CHECKSUM, KEY, Forged, reshaped, with_manifest
+from fuzz.forge import CHECKSUM, KEY, AnyNumber, Forged, reshaped, with_manifest
 from fuzz.judge import Originals, judge_manifest, judge_segment
 from fuzz.mutate import mutated, mutated_json
-from fuzz.rows import rows_of_file
-from keygroups.checkpoint.manifest import decode, read_manifest
-from keygroups.checkpoint.row_check import RowCheck
+from fuzz.rows import manifest_text, rows_of_file
+from keygroups.checkpoint.manifest import FileRef, decode, read_manifest
 from keygroups.errors import CheckpointError, VersionError
 from keygroups.runs.local import LocalRuns
 from keygroups.segment.file import Segment
-from keygroups.segment.restore import restore_segment
 from keygroups.store.downloads import Downloads, Listed, Wanted
 from keygroups.store.load import Loader
 from keygroups.store.spec import StoreSpec
@@ -30,12 +28,12 @@ from keygroups.store.version import Version, VersionKey
 NAME = "0/the-file"
 Target = Callable[[random.Random], str]
 Read = Callable[[Loader, VersionKey, Downloads], Version]
-Restore = Callable[[Path, Path, str, "int | None"], Segment]
+Restore = Callable[[Path, Path, FileRef], Segment]
 
 
-def restored(folder: Path, source: Path, checksum: str, rows: int | None) -> Segment:
+def restored(folder: Path, source: Path, ref: FileRef) -> Segment:
     """A file as a local segment."""
-    return restore_segment(folder, source, NAME, checksum, rows=rows, check=RowCheck(samples.CATALOG))
+    return LocalRuns(folder, 2**23).restore(source, ref, samples.CATALOG, samples.KEY_GROUPS).segment
 
 
 def changed(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
@@ -56,7 +54,7 @@ def targets(folder: Path, readers: Readers | None = None) -> dict[str, Target]:
     """A function for each reader; each takes an input from the generator that it is given."""
     readers = readers or Readers()
     files, store = samples.files(folder), samples.store(folder)
-    texts = [sample.manifest.metadata()[KEY] for sample in store.values()]
+    texts = [manifest_text(sample.data) for sample in store.values()]
     whole = Originals({path: sample.data for path, sample in store.items()}, samples.LATEST)
     return {
         "manifest": lambda rng: manifest(rng, texts),
@@ -117,8 +115,10 @@ def restore(rng: random.Random, files: list[samples.Sample], folder: Path, reade
     path.write_bytes(data)
 
     def read() -> None:
-        checksum, rows = (Forged(), None) if forged else (sample.manifest.checksum, sample.manifest.rows)
-        judge_segment(reader(folder, path, checksum, rows), rows_of_file(data if forged else sample.data))
+        rows, checksum = (AnyNumber(1 << 40), Forged()) if forged else (sample.manifest.rows, sample.manifest.checksum)
+        name = samples.named(3, format_=sample.manifest.format)
+        ref = FileRef(f"0/{name}", rows, len(data), checksum)
+        judge_segment(reader(folder, path, ref), rows_of_file(data if forged else sample.data))
 
     result = ending(read, forged=forged)
     assert data != sample.data or result.endswith("read"), f"A WHOLE FILE IS REFUSED: {result}"

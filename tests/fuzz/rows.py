@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.ipc as ipc
+import xxhash
 
+from fuzz.unsafe import KEY_GROUPS, locator_of, packed, stored_key
 from keygroups.segment.layout import BlockLayout
 
-MAGIC = 8
-"""Bytes before the first message. What follows is an Arrow stream, which is read without the file's footer."""
+MAGIC = b"ARROW1\0\0"
+"""Before the first message of a file of format 1. What follows is an Arrow stream, which is read without the footer."""
 
 
 class Row(NamedTuple):
@@ -21,7 +23,7 @@ class Row(NamedTuple):
 
     family: int
     locator: int
-    h: int
+    key_group: int
     key: bytes
     value: bytes | None
     appended: bool
@@ -29,23 +31,68 @@ class Row(NamedTuple):
 
 
 def rows_of_file(data: bytes) -> list[Row]:
-    """The rows of a checkpoint file, by Arrow's stream reader."""
-    with ipc.open_stream(pa.BufferReader(data[MAGIC:])) as reader:
-        return [row for batch in reader for row in _rows_of_batch(batch)]
+    """The rows of a checkpoint file of families of ``samples``."""
+    if data.startswith(MAGIC):
+        (batches,) = _streams(data.removeprefix(MAGIC), 1)
+        return [row for batch in batches for row in _rows_of_format1(batch)]
+    manifest = manifest_of_file(data)
+    parts = manifest["parts"]
+    rows: list[Row] = []
+    for (family, _, blocks), batches in zip(parts, _streams(data, len(parts)), strict=True):
+        for batch in batches[: len(blocks)]:
+            first = sum(row.family == family for row in rows) if manifest["kind"] == "changelog" else None
+            rows += _rows_of_format2(batch, family, first)
+    return rows
 
 
 def manifest_of_file(data: bytes) -> dict[str, Any]:
-    """The manifest of a checkpoint file, by Arrow's stream reader and Python's JSON."""
-    with ipc.open_stream(pa.BufferReader(data[MAGIC:])) as reader:
-        manifest: dict[str, Any] = json.loads(reader.schema.metadata[b"keygroups.manifest"])
-    return manifest
+    """The manifest of a checkpoint file, by Python's JSON, with the checksum that other manifests have of the file."""
+    text = manifest_text(data)
+    manifest: dict[str, Any] = json.loads(text)
+    return manifest if data.startswith(MAGIC) else manifest | {"checksum": xxhash.xxh3_128_hexdigest(text)}
 
 
-def _rows_of_batch(batch: pa.RecordBatch) -> list[Row]:
+def manifest_text(data: bytes) -> bytes:
+    """The JSON of a checkpoint file's manifest, by Arrow's stream reader."""
+    with ipc.open_stream(pa.BufferReader(data.removeprefix(MAGIC))) as reader:
+        return bytes(reader.schema.metadata[b"keygroups.manifest"])
+
+
+def _streams(data: bytes, count: int) -> list[list[pa.RecordBatch]]:
+    """The batches of streams that follow each other."""
+    source = pa.BufferReader(data)
+    return [list(ipc.open_stream(source)) for _ in range(count)]
+
+
+def rows_of_segment(data: bytes) -> list[Row]:
+    """The rows of a whole local segment file, by Arrow's stream reader."""
+    source, rows = pa.BufferReader(data), list[Row]()
+    while source.tell() < len(data):
+        rows += [row for batch in ipc.open_stream(source) for row in _plain_rows(batch)]
+    return rows
+
+
+def _rows_of_format1(batch: pa.RecordBatch) -> list[Row]:
+    groups = pa.array([h % KEY_GROUPS for h in batch["h"].to_pylist()], pa.uint16())
+    return _plain_rows(batch.append_column("key_group", groups))
+
+
+def _plain_rows(batch: pa.RecordBatch) -> list[Row]:
     names, n = batch.schema.names, batch.num_rows
     absent: dict[str, list[Any]] = {"family": [0] * n, "appended": [False] * n, "written": [0] * n}
     columns = [batch[name].to_pylist() if name in names else absent[name] for name in Row._fields]
     return [Row(*values) for values in zip(*columns, strict=True)]
+
+
+def _rows_of_format2(batch: pa.RecordBatch, family: int, first: int | None) -> list[Row]:
+    rows = []
+    for n, row in enumerate(batch.to_pylist()):
+        key = stored_key(family, list(row["key"].values())) if isinstance(row["key"], dict) else row["key"]
+        value = packed(*row["value"].values()) if isinstance(row["value"], dict) else row["value"]
+        locator = row.get("locator", locator_of(family, row["key_group"], key) if first is None else first + n)
+        written = (row.get("appended", False), row.get("written", 0))
+        rows.append(Row(family, locator, row["key_group"], key, value, *written))
+    return rows
 
 
 def rows_of_local(data: bytes, layouts: Sequence[BlockLayout]) -> list[Row]:
@@ -60,7 +107,7 @@ def _local_row(data: bytes, at: BlockLayout, n: int) -> Row:
     return Row(
         at.family,
         _number(data, "<q", at.locator, n),
-        _number(data, "<i", at.hash, n),
+        _number(data, "<H", at.key_group, n),
         _bytes(data, at.key_width, at.key_offsets, at.key_data, at.key_bytes, n),
         value,
         _bit(data, at.appended, n, absent=False),

@@ -5,20 +5,23 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
+from fuzz.unsafe import HASHED, KEY_GROUPS, LISTS, ORDERED, PREFIXED, TIMED, locator_of, packed, stored_key
 from keygroups.checkpoint.catalog import Catalog, Family
-from keygroups.checkpoint.manifest import FileRef, Manifest
-from keygroups.checkpoint.names import FileName, Kind
+from keygroups.checkpoint.file_writer import write_file
+from keygroups.checkpoint.manifest import FileRef, Manifest, Part, read_manifest
+from keygroups.checkpoint.names import FORMAT, FileName, Kind
 from keygroups.segment.block import Block
-from keygroups.segment.file import write_checkpoint_form, write_segment
+from keygroups.segment.file import write_segment
 from keygroups.segment.merge import merge_segments
-from keygroups.segment.rows import SortedRows
+from support.format1 import batches_of, checksum_of, file_of
 
 Bytes = Sequence[bytes | None]
 
@@ -32,20 +35,6 @@ def schema(*types: str) -> str:
 def encoder(kind: str, **rest: object) -> str:
     """An encoder as Spark's JSON."""
     return json.dumps({"keyStateEncoderType": f"{kind}StateEncoderSpec", **rest})
-
-
-def row(*columns: int | str) -> bytes:
-    """An UnsafeRow of longs and texts."""
-    fixed, variable = 8 + 8 * len(columns), b""
-    words = [0]
-    for column in columns:
-        if isinstance(column, int):
-            words.append(column)
-        else:
-            text = column.encode()
-            words.append((fixed + len(variable)) << 32 | len(text))
-            variable += text.ljust(-(-len(text) // 8) * 8, b"\0")
-    return struct.pack(f"<{len(words)}Q", *words) + variable
 
 
 def listed(*rows: bytes) -> bytes:
@@ -77,12 +66,12 @@ CATALOG = Catalog(
     ),
     5,
 )
-_ROWS: dict[int, Callable[[int], tuple[bytes, bytes]]] = {
-    0: lambda n: (row(n), row(n, 2 * n)),
-    1: lambda n: (row("k" * n, n), row("v" * 5 * n)),
-    2: lambda n: (row(n), listed(*[row("x" * i) for i in range(n + 1)])),
-    3: lambda n: (b"\1" + n.to_bytes(8, "big") + bytes(7) + row(n, "t" * n), row(n)),
-    4: lambda n: (row("k" * n) + (n + 2**63).to_bytes(8, "big"), row(n)),
+_ROWS: dict[int, Callable[[int], tuple[list[int | str], bytes]]] = {
+    HASHED: lambda n: ([n], packed(n, 2 * n)),
+    PREFIXED: lambda n: (["k" * n, n], packed("v" * 5 * n)),
+    LISTS: lambda n: ([n], listed(*[packed("x" * i) for i in range(n + 1)])),
+    ORDERED: lambda n: ([n, "t" * n], packed(n)),
+    TIMED: lambda n: (["k" * n, n], packed(n)),
 }
 
 
@@ -96,21 +85,30 @@ def block(
     family: int, rows: int, *, removed: bool = False, appended: bool = False, written: bool = False, changed: int = 0
 ) -> Block:
     """A block of a family of ``CATALOG``; with ``changed`` it has other values for the same keys."""
-    keys = [_ROWS[family](n)[0] for n in range(rows)]
-    values = [_ROWS[family](n + changed)[1] for n in range(rows)]
-    shown: Bytes = [None if removed and n % 3 == 1 else v for n, v in enumerate(values)]
-    locators = np.arange(rows, dtype=np.uint64) * np.uint64(2**40) + np.uint64(7)
+    keys = {n: stored_key(family, _ROWS[family](n)[0]) for n in range(rows)}
+    locators = {n: locator_of(family, n, key) for n, key in keys.items()}
+    order = sorted(keys, key=lambda n: (locators[n], keys[n]))
+    values = [_ROWS[family](n + changed)[1] for n in order]
+    shown: Bytes = [None if removed and n % 3 == 1 else v for n, v in zip(order, values, strict=True)]
     flags = pa.array([n % 2 == 0 for n in range(rows)]) if appended else None
     times = np.full(rows, 1_700_000_000, np.uint32) if written else None
-    return Block(locators, np.arange(rows, dtype=np.int32), column(keys), column(shown), family, flags, times)
+    return Block(
+        np.array([locators[n] for n in order], np.uint64),
+        np.array(order, np.uint16),
+        column([keys[n] for n in order]),
+        column(shown),
+        family,
+        flags,
+        times,
+    )
 
 
-def contents() -> list[SortedRows]:
+def contents() -> list[list[Block]]:
     """Rows of segments: families, tombstones, appends, times."""
     families: list[tuple[int, ...]] = [(0,), (1,), (2,), (0, 3), (1, 2, 4)]
     flags = [(False, False, False), (True, False, True), (True, True, False)]
     return [
-        SortedRows.of([block(f, 5, removed=removed, appended=appended, written=written) for f in numbers])
+        [block(f, 5, removed=removed, appended=appended, written=written) for f in numbers]
         for numbers, (removed, appended, written) in product(families, flags)
     ]
 
@@ -125,70 +123,85 @@ class Sample:
 
 def checkpoint_file(
     folder: Path,
-    rows: SortedRows,
+    blocks: Sequence[Block],
     name: FileName,
     parent: str = "",
     segments: tuple[FileRef, ...] = (),
     codec: str = "zstd",
     changelog: FileRef | None = None,
 ) -> Sample:
-    """A file of store 0."""
+    """A file of store 0, of the format that its name has."""
     manifest = Manifest(
-        kind=name.kind, store="0", version=name.version, rows=len(rows), checksum=rows.checksum(),
-        max_parallelism=28800, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
+        format=name.format, kind=name.kind, store="0", version=name.version, rows=sum(map(len, blocks)),
+        max_parallelism=KEY_GROUPS, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
         changelog=changelog, written_by="fuzz", id=name.id,
     )  # fmt: skip
     path = folder / str(name)
-    write_checkpoint_form(path, rows, manifest.metadata(), codec)
-    data = path.read_bytes()
+    if name.format == 1:
+        batches = batches_of(blocks)
+        manifest = msgspec.structs.replace(manifest, checksum=checksum_of(batches))
+        path.write_bytes(file_of(batches, manifest.head()[0], None if codec == "none" else codec))
+    else:
+
+        def head(parts: tuple[Part, ...]) -> dict[bytes, bytes]:
+            return msgspec.structs.replace(manifest, parts=parts).head()[0]
+
+        write_file(path, blocks, CATALOG, head, codec, numbered=name.kind == "changelog")
+    data, written = path.read_bytes(), read_manifest(path, str(name))
     path.unlink()
-    return Sample(data, manifest)
+    return Sample(data, written)
 
 
-def named(version: int, kind: Kind = "version") -> FileName:
+def named(version: int, kind: Kind = "version", format_: int = FORMAT) -> FileName:
     """A name with a readable id."""
-    return FileName(kind, version, f"{version:032x}")
+    return FileName(kind, version, f"{version:032x}", format_)
 
 
 def files(folder: Path) -> list[Sample]:
-    """A version file of each content and compression."""
-    codecs = ("zstd", "lz4", "none")
-    return [checkpoint_file(folder, rows, named(3), codec=codec) for rows, codec in product(contents(), codecs)]
+    """A version file of each content, compression and format."""
+    each = product(contents(), ("zstd", "lz4", "none"), (1, FORMAT))
+    return [checkpoint_file(folder, rows, named(3, format_=number), codec=codec) for rows, codec, number in each]
 
 
-def versions() -> list[SortedRows]:
+def versions() -> list[list[Block]]:
     """Rows of versions 1 to 4: a list that grows, tombstones, and keys that are written again."""
     return [
-        SortedRows.of(blocks)
-        for blocks in (
-            [block(0, 5), block(1, 5), block(2, 3)],
-            [block(0, 4, removed=True, changed=1), block(2, 5, appended=True, changed=1)],
-            [block(1, 3, removed=True, changed=2), block(2, 2, changed=3)],
-            [block(0, 3, changed=4), block(2, 4, appended=True, changed=2), block(3, 5)],
-        )
+        [block(0, 5), block(1, 5), block(2, 3)],
+        [block(0, 4, removed=True, changed=1), block(2, 5, appended=True, changed=1)],
+        [block(1, 3, removed=True, changed=2), block(2, 2, changed=3)],
+        [block(0, 3, changed=4), block(2, 4, appended=True, changed=2), block(3, 5)],
     ]
 
 
-def merged(folder: Path, rows: Sequence[SortedRows]) -> SortedRows:
+def merged(folder: Path, rows: Sequence[Sequence[Block]]) -> Sequence[Block]:
     """The rows of a compacted segment of these versions, oldest first."""
-    segments = [write_segment(folder, each.schema, each.blocks) for each in reversed(rows)]
-    return merge_segments(folder, segments, CATALOG.ids, bottom=True, block_bytes=1 << 20).content
+    segments = [write_segment(folder, each) for each in reversed(rows)]
+    return merge_segments(folder, segments, CATALOG.ids, bottom=True, block_bytes=1 << 20).blocks
 
 
 def store(folder: Path) -> dict[str, Sample]:
-    """The files of a store whose version 4 is read over a segment of versions 1 to 3 and has a changelog, by path."""
+    """The files of a store whose version 4 is read over a segment of versions 1 to 3 and has a changelog, by path.
+
+    Versions 1 and 2 were written by release 0.1.0.
+    """
     rows = versions()
     found: dict[str, Sample] = {}
     refs: list[FileRef] = []
     for version in (1, 2, 3):
-        parent = str(named(version - 1)) if version > 1 else ""
-        _add(found, refs, checkpoint_file(folder, rows[version - 1], named(version), parent, tuple(reversed(refs))))
+        parent = str(named(version - 1, format_=1)) if version > 1 else ""
+        name = named(version, format_=1 if version < 3 else FORMAT)
+        _add(found, refs, checkpoint_file(folder, rows[version - 1], name, parent, tuple(reversed(refs))))
     more: list[FileRef] = []
     _add(found, more, checkpoint_file(folder, merged(folder, rows[:3]), named(3, "segment")))
-    _add(found, more, checkpoint_file(folder, contents()[2], named(4, "changelog")))
+    _add(found, more, checkpoint_file(folder, numbered(contents()[2]), named(4, "changelog")))
     segment, changelog = more
     _add(found, [], checkpoint_file(folder, rows[3], named(4), str(named(3)), (segment,), changelog=changelog))
     return found
+
+
+def numbered(blocks: Sequence[Block]) -> list[Block]:
+    """One block of each family as a changelog has them."""
+    return [replace(block, locator=np.arange(len(block), dtype=np.uint64)) for block in blocks]
 
 
 LATEST = f"0/{named(4)}"
@@ -196,7 +209,8 @@ LATEST = f"0/{named(4)}"
 
 
 def _add(found: dict[str, Sample], refs: list[FileRef], sample: Sample) -> None:
-    path = f"0/{FileName(sample.manifest.kind, sample.manifest.version, sample.manifest.id)}"
+    manifest = sample.manifest
+    path = f"0/{FileName(manifest.kind, manifest.version, manifest.id, manifest.format)}"
     found[path] = sample
     refs.append(_ref(path, sample))
 

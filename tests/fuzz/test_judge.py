@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 from msgspec import structs
 
-from fuzz.forge import Forged
+from fuzz.forge import AnyNumber, Forged
 from fuzz.readers import Read, Readers, changed, restored, targets
+from keygroups.checkpoint.manifest import FileRef
 from keygroups.errors import CheckpointError
 from keygroups.runs.run import Plan, Run
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.rows import SortedRows
 from keygroups.store.downloads import Downloads
 from keygroups.store.load import Loader
 from keygroups.store.version import Version, VersionKey
@@ -60,8 +60,7 @@ def without_tombstones(block: Block) -> Block:
 
 
 def rewritten(folder: Path, segment: Segment, alter: Alter) -> Segment:
-    rows = SortedRows.of([alter(block) for block in segment.blocks])
-    return write_segment(folder, rows.schema, rows.blocks)
+    return write_segment(folder, [alter(block) for block in segment.blocks])
 
 
 ALTERATIONS = [without_last_row, with_flipped_byte, with_other_locator, without_tombstones]
@@ -69,23 +68,23 @@ ALTERATIONS = [without_last_row, with_flipped_byte, with_other_locator, without_
 
 @pytest.mark.parametrize("alter", ALTERATIONS)
 def test_wrong_rows_of_a_file(tmp_path: Path, alter: Alter) -> None:
-    def wrong(folder: Path, source: Path, checksum: str, rows: int | None) -> Segment:
-        return rewritten(folder, restored(folder, source, checksum, rows), alter)
+    def wrong(folder: Path, source: Path, ref: FileRef) -> Segment:
+        return rewritten(folder, restored(folder, source, ref), alter)
 
     assert complaints("restore", Readers(restore=wrong), tmp_path) == {"WRONG ROWS"}
 
 
 def test_a_file_that_is_not_checked(tmp_path: Path) -> None:
-    def wrong(folder: Path, source: Path, _checksum: str, _rows: int | None) -> Segment:
-        return restored(folder, source, Forged(), None)
+    def wrong(folder: Path, source: Path, ref: FileRef) -> Segment:
+        return restored(folder, source, FileRef(ref.path, AnyNumber(1 << 40), ref.bytes, Forged()))
 
     assert complaints("restore", Readers(restore=wrong), tmp_path) == {"WRONG ROWS"}
 
 
 def test_a_layout_that_leads_elsewhere(tmp_path: Path) -> None:
-    def wrong(folder: Path, source: Path, checksum: str, rows: int | None) -> Segment:
-        segment = restored(folder, source, checksum, rows)
-        segment.layout = [structs.replace(block, hash=block.locator) for block in segment.layout]
+    def wrong(folder: Path, source: Path, ref: FileRef) -> Segment:
+        segment = restored(folder, source, ref)
+        segment.layout = [structs.replace(block, key_group=block.locator) for block in segment.layout]
         return segment
 
     assert complaints("restore", Readers(restore=wrong), tmp_path) == {"WRONG ROWS"}

@@ -17,7 +17,7 @@ from remote.jobs import Job, Rows, write_input
 from servers.gateway import Fault
 from servers.s3 import S3
 
-VERSION_FILE = re.compile(r"/state/0/(\d)/v0*(\d+)_\w+\.arrow$")
+VERSION_FILE = re.compile(r"/state/0/(\d)/v0*(\d+)_\w+\.arrows$")
 # Hadoop's client waits minutes where the tests can't.
 IMPATIENT = {
     "spark.hadoop.fs.s3a.connection.timeout": "3s",

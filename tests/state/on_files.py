@@ -96,8 +96,7 @@ class FileHarness:
             for rows in batches:
                 encoded = row_encoder(schema)([_columns(self._key_of(row)) for row in rows])
                 locators = pa.array([hashed_locator(0, data) for data in encoded])
-                zeros = pa.array([0] * len(rows), pa.int32())
-                stored, groups = distinct(pa.array(encoded, pa.binary()), zeros, locators)
+                stored, groups = distinct(pa.array(encoded, pa.binary()), locators)
                 self._seen.update(encoded)
                 for output in task.process_batch(
                     stored, groups, pa.RecordBatch.from_pylist(list(map(plain, rows))), None
@@ -129,7 +128,7 @@ class FileHarness:
         view = self._view()
         task = PartitionTask(self._function, view, self._schema([]), self._context)
         tables = {kept.family.name: kept.table for kept in task.tables.kept}
-        seen = task.keys.see(list(self._seen), [0] * len(self._seen), [hashed_locator(0, data) for data in self._seen])
+        seen = task.keys.see(list(self._seen), [hashed_locator(0, data) for data in self._seen])
         table: Any = tables[state]
         read = (lambda key: list(table.items(key))) if isinstance(table, FileMaps) else table.read
         return {key.value: found for key in seen if (found := read(key))}
@@ -166,7 +165,7 @@ class FileHarness:
             for number, ((_, row, timestamp), data) in enumerate(zip(rows, encoded, strict=True)):
                 if self.spill_every and number % self.spill_every == 0:
                     task.spill()
-                (key,) = task.keys.see([data], [0], [hashed_locator(0, data)])
+                (key,) = task.keys.see([data], [hashed_locator(0, data)])
                 self._seen.add(data)
                 self._collect(task.process([(key, row, timestamp)], 1))
             self._collect(task.end())

@@ -71,7 +71,7 @@ def test_a_changelog_goes_with_its_version(spark: SparkSession, tmp_path: Path) 
         driver.open(version)
         driver.put("values", "key", version, "value")
         driver.commit()
-    (changelogs(tmp_path)[0].parent / f"c{1:020d}_{'0' * 32}.arrow").write_bytes(b"of a failed attempt")
+    (changelogs(tmp_path)[0].parent / f"c{1:020d}_{'0' * 32}.arrows").write_bytes(b"of a failed attempt")
     driver.maintain()
     driver.close()
     assert [path.name[:21] for path in changelogs(tmp_path)] == [f"c{version:020d}" for version in (5, 6)]

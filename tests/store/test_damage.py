@@ -13,14 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.ipc as ipc
 import pytest
-import xxhash
 from pyspark.sql import SparkSession
 
-from keygroups.segment.block import Block
-from keygroups.segment.rows import SortedRows
+from fuzz.unsafe import packed
 from store.driver import PREFIX, Driver, Rows, server_processes
 from store.test_faults import FAILURE, chain, fails, files, filled
 from support.arrow_regions import regions
+from support.format2 import put_together, taken_apart
 
 VERSION = 8
 KINDS = ("latest", "older", "segment", "lone segment")
@@ -175,7 +174,7 @@ def flipped(part: float) -> Damage:
 
 def neighbour(path: Path, offset: int) -> Path:
     """Another file of the folder, by how far it stands from this one."""
-    known = sorted(path.parent.glob("*.arrow"))
+    known = sorted(path.parent.glob("*.arrows"))
     return known[(known.index(path) + offset) % len(known)]
 
 
@@ -281,23 +280,16 @@ def test_much_damage(spark: SparkSession, checkpoint: Checkpoint, kind: str, see
 
 def forged(path: Path, schema: str | None = None, value: bytes | None = None) -> None:
     """Write a version file anew with checksums that fit: another schema of values, or another first value."""
-    reader = ipc.open_file(pa.BufferReader(path.read_bytes()))
-    table = reader.read_all()
-    manifest = json.loads(reader.schema.metadata[b"keygroups.manifest"])
-    batch = table.combine_chunks().to_batches()[0]
+    manifest, (block,) = taken_apart(path.read_bytes())
+    values = block.batch.column("value").to_pylist()
+    texts = [packed(*row.values()) if isinstance(row, dict) else row for row in values]
     if value is not None:
-        values = pa.array([value, *batch.column("value").to_pylist()[1:]], pa.binary())
-        at = batch.schema.get_field_index("value")
-        batch = batch.set_column(at, pa.field("value", pa.binary()), values)
-        rows = SortedRows.of([Block.of(batch)])
-        batch, manifest["checksum"] = rows.blocks[0].record_batch(rows.schema), rows.checksum()
+        texts[0] = value
     if schema is not None:
         manifest["catalog"]["families"][0]["value_schema"] = schema
-    text = json.dumps(manifest).encode()
-    checksum = xxhash.xxh3_128(text).hexdigest().encode()
-    metadata = {b"keygroups.manifest": text, b"keygroups.manifest.checksum": checksum}
-    with ipc.new_file(str(path), batch.schema.with_metadata(metadata)) as writer:
-        writer.write_batch(batch.replace_schema_metadata(metadata))
+    at = block.batch.schema.get_field_index("value")
+    batch = block.batch.set_column(at, pa.field("value", pa.binary()), pa.array(texts, pa.binary()))
+    path.write_bytes(put_together(manifest, [block._replace(batch=batch)]))
 
 
 def test_a_row_that_points_outside_of_itself_is_refused(

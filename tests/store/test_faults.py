@@ -38,7 +38,7 @@ def message_of(error: BaseException) -> str:
 
 def files(folder: Path, pattern: str) -> list[Path]:
     """Checkpoint files, oldest version first."""
-    return sorted(folder.glob(f"state/0/0/{pattern}.arrow"))
+    return sorted(folder.glob(f"state/0/0/{pattern}.arrows"))
 
 
 @contextmanager

@@ -13,26 +13,24 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.ipc as ipc
-import xxhash
 
 from support.state import Store
 
-HASH_BITS = 48
-"""Bits of a locator below the key group: the top bits of xxh64 of the key."""
+IN_ONE_ORDER = ("RangeKeyScan", "TimestampAsPrefix")
+"""Encoders of families whose rows of all key groups lie in one order."""
 
 
 @dataclass(frozen=True)
 class StateFile:
-    """The `n` rows of one column family in an Arrow file of a state partition.
+    """The `n` rows of one column family in a file of a state partition.
 
     Attributes:
         path: The file.
-        manifest: The manifest in the metadata of its schema.
+        manifest: The manifest in the metadata of its first schema.
         family: Number of the column family.
         encoder: Spark's spec of its keys, as JSON.
-        locator: uint64[n], the key group in the top 16 bits and a hash of the key below.
-        h: int32[n], Spark's hash of the partition columns.
-        keys: n keys as UnsafeRow bytes.
+        key_group: uint16[n].
+        keys: n keys as text.
         live: bool[n], False for a tombstone.
     """
 
@@ -40,9 +38,8 @@ class StateFile:
     manifest: dict[str, Any]
     family: int
     encoder: str
-    locator: npt.NDArray[np.uint64]
-    h: npt.NDArray[np.int32]
-    keys: list[bytes]
+    key_group: npt.NDArray[np.uint16]
+    keys: list[str]
     live: npt.NDArray[np.bool_]
 
     def broken_rules(self, partition: int, store: Store) -> list[str]:
@@ -52,42 +49,32 @@ class StateFile:
             partition: The partition whose folder holds the file.
             store: The store.
         """
-        groups, bits = self.locator >> np.uint64(HASH_BITS), self.locator & np.uint64((1 << HASH_BITS) - 1)
-        h = self.h.astype(np.int64)
+        groups = self.key_group.astype(np.int64)
         rules = {
-            "the key group is pmod(h, G)": groups == np.mod(h, self.manifest["max_parallelism"]),
-            "pmod(h, N) is the partition": np.mod(h, store.partitions) == partition,
-            "the locator ends in xxh64 of the key": bits == self._key_bits(),
-            "rows are in order of (locator, key)": np.array(self._in_order()),
+            "there are G key groups": groups < self.manifest["max_parallelism"],
+            "the key group modulo N is the partition": np.mod(groups, store.partitions) == partition,
+            "key groups ascend": np.diff(groups) >= 0,
+            "a key comes once": np.array(len(set(self.keys)) == len(self.keys)),
         }
-        if "NoPrefix" not in self.encoder:
-            del rules["the locator ends in xxh64 of the key"]  # it is the hash of the scan prefix
-        if "RangeKeyScan" in self.encoder:
-            del rules["the key group is pmod(h, G)"]  # rows of all key groups lie in one order
+        if any(name in self.encoder for name in IN_ONE_ORDER):
+            del rules["key groups ascend"]
         return [rule for rule, holds in rules.items() if not holds.all()]
-
-    def _key_bits(self) -> npt.NDArray[np.uint64]:
-        return np.array([xxhash.xxh64_intdigest(key) >> 16 for key in self.keys], dtype=np.uint64)
-
-    def _in_order(self) -> bool:
-        rows = list(zip(self.locator.tolist(), self.keys, strict=True))
-        return rows == sorted(set(rows))
 
 
 def read_state_files(checkpoint: Path, store: Store, partition: int) -> Iterator[StateFile]:
-    """Yields the rows of every Arrow file of one partition of a store, by column family.
+    """Yields the rows of every file of one partition of a store, by column family.
 
     Args:
         checkpoint: Checkpoint of a stopped query.
         store: The store.
         partition: Number of the partition.
     """
-    for path in sorted(_folder(checkpoint, store, partition).glob("*.arrow")):
+    for path in sorted(_folder(checkpoint, store, partition).glob("*.arrows")):
         yield from _read(path)
 
 
-def live_hashes(checkpoint: Path, store: Store, partition: int, version: int) -> Counter[int]:
-    """Returns how often each `h` occurs among the rows of a version: the newest row of each key, without tombstones.
+def live_key_groups(checkpoint: Path, store: Store, partition: int, version: int) -> Counter[int]:
+    """Returns how often each key group occurs among the rows of a version: the newest of each key, without tombstones.
 
     Args:
         checkpoint: Checkpoint of a stopped query.
@@ -95,13 +82,13 @@ def live_hashes(checkpoint: Path, store: Store, partition: int, version: int) ->
         partition: Number of the partition.
         version: Version of the state, which is the batch's number plus one.
     """
-    top = next(_folder(checkpoint, store, partition).glob(f"v{version:020d}_*.arrow"))
-    below = [_folder(checkpoint, store) / segment["path"] for segment in _manifest(_table(top))["segments"]]
-    newest: dict[tuple[int, bytes], int | None] = {}
+    top = next(_folder(checkpoint, store, partition).glob(f"v{version:020d}_*.arrows"))
+    below = [_folder(checkpoint, store) / segment["path"] for segment in manifest_of(top)["segments"]]
+    newest: dict[tuple[int, str], int | None] = {}
     for file in [file for path in [top, *below] for file in _read(path)]:
-        for key, h, live in zip(file.keys, file.h.tolist(), file.live.tolist(), strict=True):
-            newest.setdefault((file.family, key), h if live else None)
-    return Counter(h for h in newest.values() if h is not None)
+        for key, group, live in zip(file.keys, file.key_group.tolist(), file.live.tolist(), strict=True):
+            newest.setdefault((file.family, key), group if live else None)
+    return Counter(group for group in newest.values() if group is not None)
 
 
 def _folder(checkpoint: Path, store: Store, partition: int | None = None) -> Path:
@@ -112,30 +99,26 @@ def _folder(checkpoint: Path, store: Store, partition: int | None = None) -> Pat
 
 
 def _read(path: Path) -> Iterator[StateFile]:
-    table = _table(path)
-    manifest = _manifest(table)
+    manifest = manifest_of(path)
     encoders = {family["id"]: family["encoder"] for family in manifest["catalog"]["families"]}
-    numbers = table["family"].to_numpy() if "family" in table.schema.names else np.zeros(len(table), np.uint16)
-    for family in np.unique(numbers).tolist() or list(encoders)[:1]:
-        rows = table.filter(pa.array(numbers == family))
+    with pa.OSFile(str(path)) as source:
+        tables = [(part[0], ipc.open_stream(source).read_all()) for part in manifest["parts"]]
+    for family in sorted({number for number, _ in tables}) or list(encoders)[:1]:
+        rows = [row for number, table in tables if number == family for row in table.to_pylist()]
         if family in encoders:  # else it was removed since
             yield StateFile(
                 path=path,
                 manifest=manifest,
                 family=family,
                 encoder=encoders[family],
-                locator=rows["locator"].to_numpy(),
-                h=rows["h"].to_numpy(),
-                keys=rows["key"].to_pylist(),
-                live=rows["value"].is_valid().to_numpy(),
+                key_group=np.array([row["key_group"] for row in rows], np.uint16),
+                keys=[repr(row["key"]) for row in rows],
+                live=np.array([row["value"] is not None for row in rows], np.bool_),
             )
 
 
-def _manifest(table: pa.Table) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads(table.schema.metadata[b"keygroups.manifest"])
-    return manifest
-
-
-def _table(path: Path) -> pa.Table:
+def manifest_of(path: Path) -> dict[str, Any]:
+    """Returns the manifest in the head of a file."""
     with pa.OSFile(str(path)) as source:
-        return ipc.open_file(source).read_all()
+        manifest: dict[str, Any] = json.loads(ipc.open_stream(source).schema.metadata[b"keygroups.manifest"])
+    return manifest

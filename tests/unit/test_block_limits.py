@@ -14,11 +14,11 @@ import pytest
 
 from keygroups.errors import CapacityError
 from keygroups.runs.local import sort_chunks
-from keygroups.segment.block import Block, as_type
+from keygroups.segment.block import Block, _as_type, concat
 from keygroups.segment.chunk import HEADER, TOMBSTONE, Chunk, read_chunk
-from keygroups.segment.file import write_checkpoint_form, write_segment
-from keygroups.segment.restore import restore_segment
-from keygroups.segment.rows import SortedRows
+from keygroups.segment.file import write_segment
+from keygroups.segment.split import split_blocks
+from support.checkpoint_files import through_a_file
 
 ROWS = 100
 
@@ -27,7 +27,7 @@ def one_locator(rows: int, width: int) -> Block:
     """Rows of one locator."""
     keys = [number.to_bytes(8, "big") for number in range(rows)]
     columns = [pa.array(values, pa.binary(len(values[0]))) for values in (keys, [bytes(width)] * rows)]
-    return Block(np.full(rows, 7, np.uint64), np.zeros(rows, np.int32), *columns)
+    return Block(np.full(rows, 7, np.uint64), np.zeros(rows, np.uint16), *columns)
 
 
 def test_rows_of_a_chunk_that_are_too_many_for_a_block_are_split(
@@ -39,25 +39,22 @@ def test_rows_of_a_chunk_that_are_too_many_for_a_block_are_split(
     header["locator"], header["key_bytes"], header["value_bytes"] = 7, 8, 16
     keys = b"".join(number.to_bytes(8, "big") for number in range(ROWS))
     (tmp_path / "chunk").write_bytes(header.tobytes() + keys + bytes(16 * ROWS))
-    rows = sort_chunks([Chunk(0, str(tmp_path / "chunk"), ROWS, 8 * ROWS, 16 * ROWS)], 0)
-    assert len(rows.blocks) > 3
-    assert all(block.nbytes <= 1000 for block in rows.blocks)
-    edges = [(block.key[0].as_py(), block.key[-1].as_py()) for block in rows.blocks]
+    blocks = sort_chunks([Chunk(0, str(tmp_path / "chunk"), ROWS, 8 * ROWS, 16 * ROWS)], 0)
+    assert len(blocks) > 3
+    assert all(block.nbytes <= 1000 for block in blocks)
+    edges = [(block.key[0].as_py(), block.key[-1].as_py()) for block in blocks]
     assert all(left[1] < right[0] for left, right in pairwise(edges))
-    write_checkpoint_form(tmp_path / "file", rows, {}, "zstd")
-    assert restore_segment(tmp_path, tmp_path / "file", "file", rows.checksum(), rows=ROWS).rows == ROWS
+    assert through_a_file(tmp_path, blocks).rows == ROWS
 
 
 def test_a_block_that_no_reader_would_accept_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single row can be too long; nothing is left behind."""
     monkeypatch.setattr("keygroups.segment.file.MAX_BLOCK_BYTES", 1000)
     monkeypatch.setattr("keygroups.segment.file.MAX_BATCH_BYTES", 3000)
-    rows = SortedRows.of([one_locator(1, 5000)])
+    blocks = split_blocks([one_locator(1, 5000)])
     message = r"1 rows are too large.*at most 3000 bytes"
     with pytest.raises(CapacityError, match=message):
-        write_segment(tmp_path, rows.schema, rows.blocks)
-    with pytest.raises(CapacityError, match=message):
-        write_checkpoint_form(tmp_path / "file", rows, {}, "zstd")
+        write_segment(tmp_path, blocks)
     assert not list(tmp_path.iterdir())
 
 
@@ -73,24 +70,22 @@ def test_a_chunk_whose_values_32_bits_cannot_address_is_refused(tmp_path: Path) 
 def test_a_slice_becomes_another_width_without_the_rest_of_its_block() -> None:
     """A merge casts a slice of each block for each part of its output; Arrow's cast copies the whole block."""
     value = one_locator(1000, 100).value
-    assert as_type(value.slice(0, 3), pa.binary()).get_total_buffer_size() < 1000
+    assert _as_type(value.slice(0, 3), pa.binary()).get_total_buffer_size() < 1000
 
 
 @pytest.mark.parametrize("rows", [1000, 1001, 1003])
 @pytest.mark.parametrize("every", [2, 7, 50])
-def test_a_split_block_has_the_checksum_of_its_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, every: int
-) -> None:
+def test_a_split_block_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int, every: int) -> None:
     """A slice shares its bitmaps with the rows after it; the file has its own."""
     monkeypatch.setattr("keygroups.segment.split.MAX_BLOCK_BYTES", 20_000)
     keys = pa.array([number.to_bytes(8, "big") for number in range(rows)], pa.binary(8))
     values = pa.array([None if number % every else bytes(16) for number in range(rows)], pa.binary(16))
     appended = pa.array([number % every == 1 for number in range(rows)], pa.bool_())
-    block = Block(np.arange(rows, dtype=np.uint64), np.zeros(rows, np.int32), keys, values, 0, appended)
-    content = SortedRows.of([block])
-    assert len(content.blocks) > 1
-    write_checkpoint_form(tmp_path / "file", content, {}, "zstd")
-    assert restore_segment(tmp_path, tmp_path / "file", "file", content.checksum(), rows=rows).rows == rows
+    block = Block(np.arange(rows, dtype=np.uint64), np.zeros(rows, np.uint16), keys, values, 0, appended)
+    blocks = split_blocks([block])
+    assert len(blocks) > 1
+    restored = concat(list(through_a_file(tmp_path, blocks).blocks))
+    assert restored.batch().to_pylist() == block.batch().to_pylist()
 
 
 def test_tombstones_do_not_take_the_width_of_a_value(tmp_path: Path) -> None:
@@ -98,8 +93,7 @@ def test_tombstones_do_not_take_the_width_of_a_value(tmp_path: Path) -> None:
     removed = one_locator(40_000, 8)
     removed = replace(removed, value=pa.nulls(40_000, pa.binary()), family=1)
     wide = one_locator(1, 4096)
-    content = SortedRows.of([wide, removed])
-    assert sum(block.nbytes for block in content.blocks) < 3_000_000
+    assert sum(block.nbytes for block in through_a_file(tmp_path, [wide, removed], families=2).blocks) < 3_000_000
     rows = 5000
     header = np.zeros(rows, HEADER)
     header["locator"], header["key_bytes"] = np.arange(rows), 8
@@ -115,7 +109,6 @@ def test_an_error_of_this_machine_is_not_damage(tmp_path: Path, monkeypatch: pyt
     def exhausted(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr("keygroups.segment.restore.read_schema", exhausted)
-    (tmp_path / "file").write_bytes(b"")
+    monkeypatch.setattr("keygroups.checkpoint.file_reader.read_schema", exhausted)
     with pytest.raises(CapacityError, match=r"this machine could not read a downloaded file.*Too many open files"):
-        restore_segment(tmp_path, tmp_path / "file", "file", "checksum")
+        through_a_file(tmp_path, [one_locator(3, 8)])

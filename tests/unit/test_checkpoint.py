@@ -9,7 +9,7 @@ import pytest
 import xxhash
 
 from keygroups.checkpoint.catalog import Catalog, Family
-from keygroups.checkpoint.manifest import FileRef, Manifest, decode
+from keygroups.checkpoint.manifest import BlockRef, FileRef, Manifest, Part, decode
 from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, temporary_version
 from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
 from keygroups.checkpoint.substitute_files import files_of_version
@@ -33,10 +33,13 @@ def ref(version: int, kind: Kind = "version", digit: str = "0") -> FileRef:
     return FileRef(f"0/{name(version, kind, digit)}", 10, 100, "c")
 
 
+PARTS = (Part(0, -8, [BlockRef(0, 50, 4, 1, 5, "a"), BlockRef(50, 40, 6, 5, 9, "b")]),)
+
+
 def manifest(version: int, segments: tuple[FileRef, ...] = (), parent: str = "") -> Manifest:
     """A valid manifest."""
     return Manifest(
-        kind="version", store="0", version=version, rows=10, checksum="c", max_parallelism=28800, partitions=2,
+        kind="version", store="0", version=version, rows=10, parts=PARTS, max_parallelism=28800, partitions=2,
         catalog=Catalog((FAMILY,), 1), parent=parent, segments=segments,
     )  # fmt: skip
 
@@ -70,7 +73,8 @@ def test_a_manifest_round_trips() -> None:
     """Through the metadata of an Arrow schema."""
     written = manifest(5, (ref(4), ref(3, "segment")), parent=name(4))
     written = msgspec.structs.replace(written, id="0" * 32, changelog=ref(5, "changelog"))
-    assert decode(written.metadata(), "file") == written
+    metadata, checksum = written.head()
+    assert decode(metadata, "file") == msgspec.structs.replace(written, checksum=checksum)
 
 
 @pytest.mark.parametrize(
@@ -95,17 +99,24 @@ def test_a_manifest_round_trips() -> None:
         ({"changelog": ref(4, "changelog")}, "changelog is that of the version"),
         ({"changelog": ref(5)}, "changelog is that of the version"),
         ({"catalog": Catalog()}, "column family"),
+        ({"rows": 9}, "rows are those of the blocks"),
+        (
+            {"parts": (Part(0, -8, [BlockRef(0, 50, 4, 1, 5, "a"), BlockRef(49, 40, 6, 5, 9, "b")]),)},
+            "one behind another",
+        ),
+        ({"parts": (Part(0, -8, [BlockRef(0, 50, 10, 5, 1, "a")]),)}, "one behind another"),
+        ({"parts": (Part(1, -8, []), Part(0, 50, [BlockRef(60, 50, 10, 1, 5, "a")]))}, "one behind another"),
     ],
 )
 def test_a_wrong_manifest_is_never_written(changes: dict[str, object], rule: str) -> None:
     """Each invariant is checked before a file is made."""
     with pytest.raises(InternalError, match=rule):
-        msgspec.structs.replace(manifest(5), **changes).metadata()
+        msgspec.structs.replace(manifest(5), **changes).head()
 
 
 def test_a_damaged_manifest_is_refused() -> None:
     """Any changed byte shows."""
-    metadata = manifest(5).metadata()
+    metadata, _ = manifest(5).head()
     text = metadata[b"keygroups.manifest"]
     for at in range(len(text)):
         damaged = {**metadata, b"keygroups.manifest": text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]}
@@ -121,8 +132,8 @@ def test_a_damaged_manifest_is_refused() -> None:
         (b'"rows":10', b'"rows":1e400'),
         (b'"rows":10', b'"rows":1' + b"0" * 5000),
         (b'"rows":10', b'"rows":10,"more":' + b"[" * 1_000_000),
-        (b'"format":1', b'"format":' + b"[" * 1_000_000),
-        (b'"format":1', b'"format":-1'),
+        (b'"format":2', b'"format":' + b"[" * 1_000_000),
+        (b'"format":2', b'"format":-1'),
         (b'"version":5', b'"version":"5"'),
         (b'"next_family":1', b'"next_family":-1'),
         (b'"kind":"version"', b'"kind":"\\ud800"'),
@@ -132,7 +143,7 @@ def test_a_damaged_manifest_is_refused() -> None:
 )
 def test_a_forged_manifest_is_refused(old: bytes, new: bytes) -> None:
     """Its checksum fits: numbers, depth and text are checked, and nothing but a refusal comes of it."""
-    text = manifest(5).metadata()[b"keygroups.manifest"]
+    text = manifest(5).head()[0][b"keygroups.manifest"]
     assert old in text
     forged = text.replace(old, new)
     checksum = xxhash.xxh3_128(forged).hexdigest().encode()
@@ -174,9 +185,9 @@ def test_a_long_chain_of_parents_ends() -> None:
 
 def test_a_newer_format_names_the_release() -> None:
     """The reader is told to upgrade."""
-    newer = msgspec.structs.replace(manifest(5), format=2, written_by="keygroups 9.0")
-    with pytest.raises(VersionError, match=r"format 2 by keygroups 9\.0.*upgrade"):
-        decode(newer.metadata(), "file")
+    newer = msgspec.structs.replace(manifest(5), format=3, written_by="keygroups 9.0")
+    with pytest.raises(VersionError, match=r"format 3 by keygroups 9\.0.*upgrade"):
+        decode(newer.head()[0], "file")
 
 
 def chain(broken: set[str]) -> Callable[[str], tuple[FileRef, Manifest] | None]:

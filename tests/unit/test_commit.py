@@ -16,7 +16,8 @@ from keygroups.store.commit_files import CommitWriter, Writes
 from keygroups.store.spec import StoreSpec
 from keygroups.store.version import Version, VersionKey
 
-CATALOG = Catalog((Family(id=0, name="default", key_schema="", value_schema="", encoder=""),), 1)
+NO_COLUMNS = '{"fields": []}'
+CATALOG = Catalog((Family(id=0, name="default", key_schema=NO_COLUMNS, value_schema=NO_COLUMNS, encoder="{}"),), 1)
 
 
 def chunk(path: Path) -> Chunk:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.samples import CATALOG, column, contents, encoder, listed, row, schema
+from fuzz.samples import CATALOG, column, contents, encoder, listed, schema
+from fuzz.unsafe import packed as row
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.row_check import RowCheck
 from keygroups.segment.block import Block
@@ -61,7 +62,7 @@ def test_rows_that_point_outside_of_themselves_are_refused(
 def test_good_rows_pass() -> None:
     """Of each family, with tombstones, and with nulls whose word is anything."""
     for rows in contents():
-        for part in rows.blocks:
+        for part in rows:
             RowCheck(CATALOG)(part)
     null = struct.pack("<QQ", 1, 2**64 - 1)
     one = np.zeros(1, np.uint64)

@@ -9,19 +9,19 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.ipc as ipc
 import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from keygroups.checkpoint.manifest import FileRef
+from keygroups.checkpoint.names import FileName
 from keygroups.errors import CheckpointError, InternalError
-from keygroups.segment.block import Block, has_appends, schema_of
+from keygroups.segment.block import Block, has_appends
 from keygroups.segment.chunk import APPENDED, HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
-from keygroups.segment.file import Segment, write_checkpoint_form, write_segment
+from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.merge import merge_segments
-from keygroups.segment.restore import restore_segment
-from keygroups.segment.rows import SortedRows
+from support.checkpoint_files import plain_catalog, restore, through_a_file, write
 
 Row = tuple[bytes, bytes | None]
 
@@ -57,7 +57,7 @@ def rows_of(blocks: Sequence[Block]) -> list[Row]:
 def segment_of(folder: Path, rows: dict[bytes, bytes | None], bits: int) -> Segment:
     """A local segment of these rows."""
     block = read_chunk(write_chunk(folder, list(rows.items()), bits))
-    return write_segment(folder, schema_of([block]), [block])
+    return write_segment(folder, [block])
 
 
 @settings(deadline=None)
@@ -102,33 +102,28 @@ def test_a_merge_keeps_the_newest_row(
         edges = [[(int(b.locator[at]), b.key[at].as_py()) for at in (0, -1)] for b in merged.blocks]
         assert all(left[1] < right[0] for left, right in pairwise(edges))
         assert all(len(b) == 1 or b.nbytes <= 4 * block_bytes for b in merged.blocks)
-        write_checkpoint_form(folder / "file", merged.content, {}, "zstd")
-        restored = restore_segment(folder, folder / "file", "name", merged.content.checksum(), rows=merged.rows)
-        assert rows_of(restored.blocks) == rows_of(merged.blocks)
+        assert rows_of(through_a_file(folder, merged.blocks).blocks) == rows_of(merged.blocks)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4", "none"])
 def test_a_checkpoint_file_is_restored_or_refused(tmp_path: Path, compression: str) -> None:
     """Whole files come back; one flipped byte in the data is found, wherever it is."""
     segment = segment_of(tmp_path, {bytes([i] * 8): bytes([i] * 16) for i in range(200)}, 48)
-    path = tmp_path / "file.arrow"
-    write_checkpoint_form(path, segment.content, {b"k": b"v"}, compression)
-    assert ipc.open_file(str(path)).schema.metadata == {b"k": b"v"}
-    restored = restore_segment(tmp_path, path, "name", segment.content.checksum())
-    assert rows_of(restored.blocks) == rows_of(segment.blocks)
+    path, ref = write(tmp_path, segment.blocks, plain_catalog(), FileName("version", 1, f"{1:032x}"), compression)
+    assert rows_of(restore(tmp_path, path, ref, plain_catalog()).blocks) == rows_of(segment.blocks)
     whole = path.read_bytes()
-    outcomes = [_flipped(path, whole, at, segment) for at in range(0, len(whole), 97)]
+    outcomes = [_flipped(path, whole, at, ref, segment) for at in range(0, len(whole), 97)]
     assert "refused" in outcomes
     assert "wrong" not in outcomes
 
 
-def _flipped(path: Path, whole: bytes, at: int, segment: Segment) -> str:
+def _flipped(path: Path, whole: bytes, at: int, ref: FileRef, segment: Segment) -> str:
     """What comes of a file with one changed byte; some bytes are padding."""
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
     try:
-        restored = restore_segment(path.parent, path, "name", segment.content.checksum())
+        restored = restore(path.parent, path, ref, plain_catalog())
     except CheckpointError as error:
-        return "refused" if "name" in str(error) else "wrong"
+        return "refused" if ref.path in str(error) else "wrong"
     return "right" if rows_of(restored.blocks) == rows_of(segment.blocks) else "wrong"
 
 
@@ -151,12 +146,10 @@ def test_a_local_segment_goes_with_its_last_holder(tmp_path: Path) -> None:
         (pa.array([b"aa", b"bb", b"cc", b"dd"], pa.binary(2)).slice(1), pa.array([b"1", None, None])),
     ],
 )
-def test_rows_in_memory_and_in_a_file_have_one_checksum(tmp_path: Path, key: pa.Array, value: pa.Array) -> None:
-    block = Block(np.arange(3, dtype=np.uint64), np.zeros(3, np.int32), key, value)
-    rows = SortedRows.of([block])
-    assert write_segment(tmp_path, rows.schema, rows.blocks).content.checksum() == rows.checksum()
-    write_checkpoint_form(tmp_path / "c", rows, {}, "zstd")
-    assert len(restore_segment(tmp_path, tmp_path / "c", "c", rows.checksum()).blocks[0]) == 3
+def test_columns_of_any_kind_come_back(tmp_path: Path, key: pa.Array, value: pa.Array) -> None:
+    block = Block(np.arange(3, dtype=np.uint64), np.zeros(3, np.uint16), key, value)
+    assert rows_of(write_segment(tmp_path, [block]).blocks) == rows_of([block])
+    assert rows_of(through_a_file(tmp_path, [block]).blocks) == rows_of([block])
 
 
 LISTS = st.lists(
@@ -200,4 +193,4 @@ def _appends(
         if what == "remove":
             del model[key]
     block = read_chunk(write_chunk(folder, rows, bits, flags))
-    return write_segment(folder, schema_of([block]), [block])
+    return write_segment(folder, [block])

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from keygroups.checkpoint.catalog import Catalog
+from keygroups.checkpoint.file_writer import write_file
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.errors import CheckpointError, RetryError
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import Run, durable_files
-from keygroups.segment.file import write_checkpoint_form
-from keygroups.segment.restore import BlockCheck
 from keygroups.store.downloads import Downloads
 from keygroups.store.version import Version, VersionKey
 from support.local_store import HEAD_BYTES, LocalStore, rows_of
@@ -33,13 +33,13 @@ def during_write(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) 
     """Run ``action`` once, just after the next file of the checkpoint is written."""
     actions = [action]
 
-    def interrupted(*arguments: object) -> None:
-        write_checkpoint_form(*arguments)  # type: ignore[arg-type]
+    def interrupted(*arguments: object, **more: object) -> None:
+        write_file(*arguments, **more)  # type: ignore[arg-type]
         if actions:
             actions.pop()()
 
     with monkeypatch.context() as patch:
-        patch.setattr("keygroups.store.checkpoint_writer.write_checkpoint_form", interrupted)
+        patch.setattr("keygroups.store.checkpoint_writer.write_file", interrupted)
         yield
     assert not actions
 
@@ -187,10 +187,10 @@ def test_loads_at_the_same_time_do_not_share_downloads(local: LocalStore, monkey
     store = local.reopened()
     restore, others = LocalRuns.restore, [lambda: local.load(version)]
 
-    def interrupted(self: LocalRuns, source: Path, ref: FileRef, check: BlockCheck) -> Run:
+    def interrupted(self: LocalRuns, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Run:
         if others:
             others.pop()()
-        return restore(self, source, ref, check)
+        return restore(self, source, ref, catalog, max_parallelism)
 
     monkeypatch.setattr(LocalRuns, "restore", interrupted)
     loaded = local.call(lambda downloads: store._loader.load(version.key, downloads))

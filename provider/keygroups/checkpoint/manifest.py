@@ -15,19 +15,55 @@ import pyarrow as pa
 import xxhash
 
 from keygroups.checkpoint.catalog import MAX_FAMILIES, Catalog, Count
-from keygroups.checkpoint.names import FileName, Kind, is_path, parse_name
+from keygroups.checkpoint.names import FORMAT, FileName, Kind, is_path, parse_name
 from keygroups.errors import CheckpointError, InternalError, VersionError
 from keygroups.segment.block import MAX_PARALLELISM
 from keygroups.segment.ipc_messages import read_schema
 from keygroups.segment.restore import reading
 
-FORMAT = 1
 MAX_BYTES = 64 << 20
 """Of the JSON; 100,000 column families take less."""
+MOST_ROWS = 1 << 17
+"""Of a block: what a few compressed bytes may become is bounded by it."""
 T = TypeVar("T")
 
 _KEY = b"keygroups.manifest"
 _CHECKSUM = b"keygroups.manifest.checksum"
+
+
+class BlockRef(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A block of a file: one record batch.
+
+    Attributes:
+        offset: where its message begins, counted from the end of the head.
+        length: bytes of the message.
+        rows: in it.
+        first: locator of its first row.
+        last: locator of its last row.
+        checksum: xxh3-64 of the message, in hexadecimal.
+    """
+
+    offset: Count
+    length: Count
+    rows: Count
+    first: Count
+    last: Count
+    checksum: str
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """A stream of a file: consecutive blocks of one family with one schema.
+
+    Attributes:
+        family: number of the family.
+        offset: where its schema begins, counted from the end of the head; negative for the first, whose schema is the
+            head's.
+        blocks: in order.
+    """
+
+    family: Count
+    offset: int
+    blocks: list[BlockRef]
 
 
 class FileRef(msgspec.Struct, frozen=True):
@@ -37,7 +73,7 @@ class FileRef(msgspec.Struct, frozen=True):
         path: relative to the operator's folder: ``<partition>[/<store>]/<name>``.
         rows: rows in it, tombstones included.
         bytes: its length.
-        checksum: xxh3-128 of its column buffers, uncompressed.
+        checksum: xxh3-128 of its manifest; of a file of format 1, of its column buffers, uncompressed.
     """
 
     path: str
@@ -63,7 +99,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         store: ``<partition>[/<store>]`` under the operator's folder.
         version: as in the file's name.
         rows: rows of this file.
-        checksum: xxh3-128 of the column buffers of this file, uncompressed.
+        parts: of this file.
+        checksum: xxh3-128 of this manifest, once it is read; of a file of format 1, see ``format1``.
         max_parallelism: number of key groups, G.
         partitions: number of state partitions, N; 0 if unknown.
         catalog: column families, and the keys of each in the version.
@@ -79,7 +116,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     store: str
     version: Count
     rows: Count
-    checksum: str
+    parts: tuple[Part, ...] = ()
+    checksum: str = ""
     max_parallelism: Count
     partitions: Count
     catalog: Catalog
@@ -89,8 +127,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     written_by: str = ""
     id: str = ""
 
-    def metadata(self) -> dict[bytes, bytes]:
-        """Arrow schema metadata that carries this manifest.
+    def head(self) -> tuple[dict[bytes, bytes], str]:
+        """Arrow schema metadata that carries this manifest, and its checksum.
 
         Raises:
             InternalError: an invariant does not hold; nothing was written.
@@ -98,7 +136,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         if broken := broken_invariants(self):
             raise InternalError("a manifest is wrong", path=self.store, expected="; ".join(broken))
         text = msgspec.json.encode(self)
-        return {_KEY: text, _CHECKSUM: xxhash.xxh3_128(text).hexdigest().encode()}
+        checksum = xxhash.xxh3_128(text).hexdigest()
+        return {_KEY: text, _CHECKSUM: checksum.encode()}, checksum
 
 
 def broken_invariants(manifest: Manifest) -> list[str]:
@@ -118,9 +157,13 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         "no segment is listed twice": len(set(paths)) == len(paths),
         "the parent is an older version file": not manifest.parent
         or (parent is not None and parent.kind == "version" and parent.version < manifest.version),
+        "blocks lie one behind another": _in_order(manifest.parts),
+        "the rows are those of the blocks": manifest.format == 1
+        or manifest.rows == sum(block.rows for part in manifest.parts for block in part.blocks),
         "only a version file names others": manifest.kind == "version" or not (manifest.segments or manifest.changelog),
         "the changelog is that of the version": manifest.changelog is None
-        or manifest.changelog.path == f"{manifest.store}/{FileName('changelog', manifest.version, manifest.id)}",
+        or manifest.changelog.path
+        == f"{manifest.store}/{FileName('changelog', manifest.version, manifest.id, manifest.format)}",
         "there is a column family": len(ids) > 0,
         "column families are numbered": ids == sorted(set(ids)) and max(ids, default=0) < manifest.catalog.next_family,
         "column families have numbers of 16 bits": manifest.catalog.next_family <= MAX_FAMILIES,
@@ -161,9 +204,23 @@ def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
             fix="upgrade keygroups",
         )
     manifest = _parsed(text, Manifest, name)
+    if manifest.format > 1:
+        manifest = msgspec.structs.replace(manifest, checksum=found)
     if broken := broken_invariants(manifest):
         raise CheckpointError("the manifest of a file is not valid", path=name, expected="; ".join(broken))
     return manifest
+
+
+def _in_order(parts: tuple[Part, ...]) -> bool:
+    """Whether no block begins before the end of the one before, and each has rows and locators that ascend."""
+    end = 0
+    for part in parts:
+        for block in part.blocks:
+            if block.offset < end or not 0 < block.rows <= MOST_ROWS or block.first > block.last:
+                return False
+            end = block.offset + block.length
+    families = [part.family for part in parts]
+    return families == sorted(families)
 
 
 class _Format(msgspec.Struct):

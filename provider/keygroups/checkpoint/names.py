@@ -1,10 +1,11 @@
 """Names of the files in a store's checkpoint folder.
 
-``v<version, 20 digits>_<id>.arrow`` is a version file: the rows that the batch changed, and the manifest.
-``s<version, 20 digits>_<id>.arrow`` is a compacted segment that covers all versions up to that one.
-``c<version, 20 digits>_<id>.arrow`` is the changelog of the version file with the same id: all writes of the batch.
+``v<version, 20 digits>_<id>.arrows`` is a version file: the rows that the batch changed, and the manifest.
+``s<version, 20 digits>_<id>.arrows`` is a compacted segment that covers all versions up to that one.
+``c<version, 20 digits>_<id>.arrows`` is the changelog of the version file with the same id: all writes of the batch.
 The id is unique to the attempt that wrote the file, so no file is ever written twice. It is 16 digits of time in
-microseconds, which order attempts that the file system's times do not distinguish, and 16 random digits.
+microseconds, which order attempts that the file system's times do not distinguish, and 16 random digits. The names of
+files of format 1 end with ``.arrow``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ import secrets
 import time
 from typing import Literal, NamedTuple
 
+FORMAT = 2
+"""Of files that this release writes."""
+
 Kind = Literal["version", "segment", "changelog"]
 
 _LETTERS: dict[str, Kind] = {"v": "version", "s": "segment", "c": "changelog"}
-_NAME = re.compile(r"([vsc])([0-9]{20})_([0-9a-f]{32})\.arrow")
+_NAME = re.compile(r"([vsc])([0-9]{20})_([0-9a-f]{32})\.(arrows?)")
 _STORE = re.compile(r"[0-9]{1,10}(/[^/\\:~\x00-\x1f\x7f]{1,100})?")
 _MAX_VERSION = 2**63 - 1
-_TEMPORARY = re.compile(r"^\.([vsc])([0-9]{20})_[0-9a-f]{32}\.arrow\.[^.]+\.tmp$")
+_TEMPORARY = re.compile(r"^\.([vsc])([0-9]{20})_[0-9a-f]{32}\.arrows?\.[^.]+\.tmp$")
 _FOREIGN = {
     "HDFSBackedStateStoreProvider": re.compile(r"^[0-9]+\.(delta|snapshot)$"),
     "RocksDBStateStoreProvider": re.compile(r"^[0-9]+(_[0-9a-zA-Z-]+)?\.(zip|changelog)$"),
@@ -34,14 +38,16 @@ class FileName(NamedTuple):
         kind: what the file is.
         version: of a version file or changelog its version; of a segment the last version that it covers.
         id: 32 hexadecimal digits; of a version file and its changelog, the state store checkpoint id.
+        format: of the file.
     """
 
     kind: Kind
     version: int
     id: str
+    format: int = FORMAT
 
     def __str__(self) -> str:
-        return f"{self.kind[0]}{self.version:020d}_{self.id}.arrow"
+        return f"{self.kind[0]}{self.version:020d}_{self.id}.{'arrow' if self.format == 1 else 'arrows'}"
 
 
 def new_name(kind: Kind, version: int) -> FileName:
@@ -54,7 +60,7 @@ def parse_name(name: str) -> FileName | None:
     match = _NAME.fullmatch(name)
     if match is None or int(match[2]) > _MAX_VERSION:
         return None
-    return FileName(_LETTERS[match[1]], int(match[2]), match[3])
+    return FileName(_LETTERS[match[1]], int(match[2]), match[3], 1 if match[4] == "arrow" else FORMAT)
 
 
 def is_path(path: str) -> bool:

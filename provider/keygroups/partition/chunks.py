@@ -27,7 +27,7 @@ class ChunkRows:
     """
 
     locators: list[int] = field(default_factory=list)
-    hashes: list[int] = field(default_factory=list)
+    key_groups: list[int] = field(default_factory=list)
     keys: list[bytes] = field(default_factory=list)
     values: list[bytes] = field(default_factory=list)
     flags: list[int] = field(default_factory=list)
@@ -36,13 +36,13 @@ class ChunkRows:
 
     def put(self, key: Key, locator: int, stored: bytes, value: bytes, *, exists: bool, appended: bool = False) -> None:
         """Set the value of a key, or append to it."""
-        self._add(locator, key.partition_hash, stored, value, APPENDED if appended and exists else 0)
+        self._add(locator, key.key_group, stored, value, APPENDED if appended and exists else 0)
         self.new_keys += not exists
 
     def put_all(self, keys: list[Key], values: list[bytes], exist: list[bool]) -> None:
         """Set the values of keys under their own bytes, told whether each exists. A call for each takes 1 us."""
         self.locators += [key.locator for key in keys]
-        self.hashes += [key.partition_hash for key in keys]
+        self.key_groups += [key.key_group for key in keys]
         self.keys += [key.data for key in keys]
         self.values += values
         self.flags += [0] * len(keys)
@@ -51,16 +51,16 @@ class ChunkRows:
 
     def remove(self, key: Key, locator: int, stored: bytes) -> None:
         """Remove a key that exists."""
-        self._add(locator, key.partition_hash, stored, b"", TOMBSTONE)
+        self._add(locator, key.key_group, stored, b"", TOMBSTONE)
         self.new_keys -= 1
 
-    def rewrite(self, locator: int, partition_hash: int, stored: bytes, value: bytes) -> None:
+    def rewrite(self, locator: int, key_group: int, stored: bytes, value: bytes) -> None:
         """Set another value of a key that exists."""
-        self._add(locator, partition_hash, stored, value, 0)
+        self._add(locator, key_group, stored, value, 0)
 
-    def _add(self, locator: int, partition_hash: int, stored: bytes, value: bytes, flags: int) -> None:
+    def _add(self, locator: int, key_group: int, stored: bytes, value: bytes, flags: int) -> None:
         self.locators.append(locator)
-        self.hashes.append(partition_hash)
+        self.key_groups.append(key_group)
         self.keys.append(stored)
         self.values.append(value)
         self.flags.append(flags)
@@ -83,7 +83,7 @@ class ChunkRows:
             )
         header = np.zeros(len(self.keys), HEADER)
         header["locator"] = np.array(self.locators, np.uint64)
-        header["partition_hash"] = self.hashes
+        header["key_group"] = self.key_groups
         header["key_bytes"] = np.fromiter(map(len, self.keys), np.int32, len(self.keys))
         header["value_bytes"] = np.fromiter(map(len, self.values), np.int32, len(self.values))
         header["flags"] = self.flags
@@ -116,7 +116,7 @@ class ChunkColumns:
         """Write the rows to a new file. Raises CapacityError if the local disk is full."""
         rows = bytes_of_column(self.keys.data)
         header = np.zeros(len(self), HEADER)
-        header["locator"], header["partition_hash"] = self.keys.locators, self.keys.hashes
+        header["locator"], header["key_group"] = self.keys.locators, self.keys.key_groups
         header["key_bytes"], header["value_bytes"], header["flags"] = rows.sizes, self.value_sizes, self.flags
         start, end = int(rows.starts[0]), int(rows.starts[-1] + rows.sizes[-1])
         return _written(path, header, rows.data[start:end], self.values.view(np.uint8).data)

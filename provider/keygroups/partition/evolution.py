@@ -85,14 +85,14 @@ def rewritten(sealed: Sealed, read: Read, form: EntryForm, *, lists: bool) -> It
         for start in range(0, len(live), ROWS_AT_ONCE):
             at = live[start : start + ROWS_AT_ONCE]
             keys = block.key.take(arrow(at)).to_pylist()
-            locators, hashes = block.locator[at].tolist(), block.partition_hash[at].tolist()
+            locators, key_groups = block.locator[at].tolist(), block.key_group[at].tolist()
             if lists:
                 found = (stored_items(sealed, one, key, read) for one, key in zip(locators, keys, strict=True))
                 values = [join_items(form.encode(items)) for items in found]
             else:
                 values = form.encode(read(values_of(block, at)))
-            for locator, code, key, value in zip(locators, hashes, keys, values, strict=True):
-                rows.rewrite(locator, code, key, value)
+            for locator, group, key, value in zip(locators, key_groups, keys, values, strict=True):
+                rows.rewrite(locator, group, key, value)
             if rows.nbytes > CHUNK_BYTES:
                 yield rows
                 rows = ChunkRows()

@@ -83,7 +83,7 @@ def expired(
         begun = _of_lists(values, item_bytes_of(kind)) if lists else _of_values(values)
         gone, found = _unwritten(block, rows[now - begun >= ttl.ttl], written)
         if len(gone):
-            some.append(StoredKeys(found, block.partition_hash[gone], block.locator[gone]))
+            some.append(StoredKeys(found, block.locator[gone]))
             nbytes += found.nbytes
         if nbytes >= CHUNK_BYTES:
             yield _tombstones(some)
@@ -95,7 +95,6 @@ def expired(
 def _tombstones(keys: list[StoredKeys]) -> ChunkColumns:
     stored = StoredKeys(
         pa.concat_arrays([some.data for some in keys]),
-        np.concatenate([some.hashes for some in keys]),
         np.concatenate([some.locators for some in keys]),
     )
     nothing = np.zeros(len(stored), np.int64)

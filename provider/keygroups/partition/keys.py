@@ -22,20 +22,24 @@ class Key:
 
     Attributes:
         data: Its UnsafeRow.
-        partition_hash: Spark's hash of it, which decides on the key group.
         locator: Where its row lies in families without a second key.
         value: What the user sees: a value, or a ``Row`` where several columns are the key.
     """
 
-    __slots__ = ("data", "locator", "partition_hash", "value")
+    __slots__ = ("data", "locator", "value")
 
-    def __init__(self, data: bytes, partition_hash: int, locator: int, value: Any) -> None:
+    def __init__(self, data: bytes, locator: int, value: Any) -> None:
         """See the class."""
-        self.data, self.partition_hash, self.locator, self.value = data, partition_hash, locator, value
+        self.data, self.locator, self.value = data, locator, value
+
+    @property
+    def key_group(self) -> int:
+        """The key's group."""
+        return self.locator >> 48
 
     def locator_of(self, stored: bytes) -> int:
         """Give where rows lie that are found by other bytes of this key, such as a scan prefix."""
-        return hashed_locator(self.locator >> 48, stored)
+        return hashed_locator(self.key_group, stored)
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,10 @@ class StoredKeys:
 
     Attributes:
         data: binary[n], their UnsafeRows.
-        hashes: int32[n], Spark's hash of each.
-        locators: uint64[n].
+        locators: uint64[n], which begin with the key groups.
     """
 
     data: pa.Array
-    hashes: npt.NDArray[np.int32]
     locators: npt.NDArray[np.uint64]
 
     def __len__(self) -> int:
@@ -58,7 +60,12 @@ class StoredKeys:
 
     def take(self, rows: npt.NDArray[np.int64]) -> StoredKeys:
         """Give some of them."""
-        return StoredKeys(self.data.take(arrow(rows)), self.hashes[rows], self.locators[rows])
+        return StoredKeys(self.data.take(arrow(rows)), self.locators[rows])
+
+    @property
+    def key_groups(self) -> npt.NDArray[np.int32]:
+        """The group of each."""
+        return (self.locators >> np.uint64(48)).astype(np.int32)
 
 
 def hashed_locator(key_group: int, stored: bytes) -> int:
@@ -80,14 +87,14 @@ class Keys:
         self._known: dict[bytes, Key] = {}
         self.current: list[Key] = []
 
-    def see(self, stored: list[bytes], hashes: list[int], locators: list[int]) -> list[Key]:
+    def see(self, stored: list[bytes], locators: list[int]) -> list[Key]:
         """Give the keys of these UnsafeRows, all different; they become the current ones."""
         known = self._known
         new = [i for i, data in enumerate(stored) if data not in known]
         if new:
             columns = self._decode(bytes_of([stored[i] for i in new]))
             for i, values in zip(new, zip(*columns, strict=True), strict=True):
-                known[stored[i]] = Key(stored[i], hashes[i], locators[i], self._shown(values))
+                known[stored[i]] = Key(stored[i], locators[i], self._shown(values))
         self.current = [known[data] for data in stored]
         return self.current
 

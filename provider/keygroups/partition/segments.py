@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.ipc as ipc
 
 from keygroups.partition.sealed import Sealed
 from keygroups.segment.block import Block
+from keygroups.segment.streams import read_streams
 
 
 class Segments:
@@ -32,5 +32,4 @@ class Segments:
 def _blocks(path: Path) -> list[Block]:
     with path.open("rb") as file:
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    reader = ipc.open_file(pa.py_buffer(memory))
-    return [Block.of(reader.get_batch(i)) for i in range(reader.num_record_batches)]
+    return [Block.of(batch) for batch in read_streams(pa.py_buffer(memory)) if batch.num_rows]

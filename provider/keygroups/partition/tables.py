@@ -29,7 +29,7 @@ from keygroups.partition.view import StoredFamily, View, Written, WrittenChunk, 
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.merge import merge_segments
-from keygroups.segment.rows import SortedRows
+from keygroups.segment.split import split_blocks
 from keygroups.state.descriptors import MapStateDescriptor, StateDescriptor
 from keygroups.state.errors import StateError
 
@@ -243,8 +243,7 @@ class FileTables:
         if chunk is None:
             return None
         block = read_chunk(Chunk(0, chunk.path, chunk.rows, chunk.key_bytes, chunk.value_bytes))
-        in_order = SortedRows.of([block])
-        return write_segment(Path(self._view.folder), in_order.schema, in_order.blocks)
+        return write_segment(Path(self._view.folder), split_blocks([block]))
 
     def _kept_of(self, table: object) -> KeptTable:
         return next(kept for kept in self.kept if kept.table is table)

@@ -124,7 +124,7 @@ class PartitionTask:
 
     def see(self, stored: StoredKeys) -> list[Key]:
         """Give the keys, one by one; they become the current ones."""
-        return self.keys.see(stored.data.to_pylist(), stored.hashes.tolist(), stored.locators.tolist())
+        return self.keys.see(stored.data.to_pylist(), stored.locators.tolist())
 
     def spill(self) -> None:
         """Move writes from memory to disk."""

@@ -148,18 +148,16 @@ class FileTimers:
         for block, start, end in spans:
             stored = block.key.slice(start, end - start).to_pylist()
             dead = is_tombstone(block, np.arange(start, end)).tolist()
-            hashes = block.partition_hash[start:end].tolist()
-            for one, is_dead, code in zip(stored, dead, hashes, strict=True):
-                newest.setdefault(one, None if is_dead else code)
-        live = [(one, code) for one, code in newest.items() if code is not None]
+            key_groups = block.key_group[start:end].tolist()
+            for one, is_dead, group in zip(stored, dead, key_groups, strict=True):
+                newest.setdefault(one, None if is_dead else group)
+        live = [(one, group) for one, group in newest.items() if group is not None]
         data = [one[ORDER_BYTES + TIME_BYTES :] for one, _ in live]
-        return list(zip((_time(one) for one, _ in live), self._seen(data, [code for _, code in live]), strict=True))
+        return list(zip((_time(one) for one, _ in live), self._seen(data, [group for _, group in live]), strict=True))
 
-    def _seen(self, data: list[bytes], hashes: list[int]) -> list[Key]:
-        codes = dict(zip(data, hashes, strict=True))
-        locators = [hashed_locator(code % self._max_parallelism, one) for one, code in codes.items()]
-        seen = self._keys.see(list(codes), list(codes.values()), locators)
-        keys = {key.data: key for key in seen}
+    def _seen(self, data: list[bytes], key_groups: list[int]) -> list[Key]:
+        locators = {one: hashed_locator(group, one) for one, group in zip(data, key_groups, strict=True)}
+        keys = {key.data: key for key in self._keys.see(list(locators), list(locators.values()))}
         return [keys[one] for one in data]
 
 

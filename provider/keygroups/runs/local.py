@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from pathlib import Path
 
+from keygroups.checkpoint.catalog import Catalog
+from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef
+from keygroups.checkpoint.row_check import RowCheck
 from keygroups.runs.run import Run
-from keygroups.segment.block import empty_block
+from keygroups.segment.block import Block
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.merge import merge_segments
-from keygroups.segment.restore import BlockCheck, restore_segment
-from keygroups.segment.rows import SortedRows
+from keygroups.segment.restore import restore_segment
+from keygroups.segment.split import split_blocks
 
 
-def sort_chunks(chunks: Sequence[Chunk], batch_time: int) -> SortedRows:
+def sort_chunks(chunks: Sequence[Chunk], batch_time: int) -> list[Block]:
     """Sort chunks of a session's writes, one chunk per column family; see ``read_chunk`` for ``batch_time``."""
     ordered = sorted(chunks, key=lambda chunk: chunk.family)
-    blocks = [read_chunk(chunk, batch_time) for chunk in ordered] or [empty_block()]
-    return SortedRows.of(blocks)
+    return split_blocks(read_chunk(chunk, batch_time) for chunk in ordered)
 
 
 class LocalRuns:
@@ -34,9 +36,9 @@ class LocalRuns:
         self._folder = folder
         self._block_bytes = block_bytes
 
-    def write(self, rows: SortedRows) -> Segment:
+    def write(self, blocks: Sequence[Block]) -> Segment:
         """Write rows to a new segment. Raises CapacityError."""
-        return write_segment(self._folder, rows.schema, rows.blocks)
+        return write_segment(self._folder, blocks)
 
     def merge(self, segments: Sequence[Segment], families: Container[int], *, bottom: bool) -> Segment:
         """Merge the rows of these families, newest segment first. Raises CapacityError.
@@ -48,11 +50,18 @@ class LocalRuns:
         """
         return merge_segments(self._folder, segments, families, bottom=bottom, block_bytes=self._block_bytes)
 
-    def restore(self, source: Path, ref: FileRef, check: BlockCheck) -> Run:
-        """Make a downloaded file of the checkpoint a run, if it is intact and all of its blocks pass ``check``.
+    def restore(self, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Run:
+        """Make a downloaded file of the checkpoint a run, if it is intact.
+
+        Args:
+            source: the local copy.
+            ref: what a manifest says of the file.
+            catalog: of the version that needs it; the rows have to fit the schemas of its families.
+            max_parallelism: the number of key groups.
 
         Raises:
-            CheckpointError: the file is damaged or a block does not pass.
+            CheckpointError: the file is damaged, or its rows are not those of the families.
             CapacityError: the local disk is full.
         """
-        return Run(restore_segment(self._folder, source, ref.path, ref.checksum, rows=ref.rows, check=check), (ref,))
+        blocks = blocks_of(source, ref, catalog.ids, max_parallelism)
+        return Run(restore_segment(self._folder, blocks, ref.path, self._block_bytes, RowCheck(catalog)), (ref,))

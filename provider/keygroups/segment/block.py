@@ -7,8 +7,7 @@ number of rows may share a locator, and they may continue in the next block.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ import pyarrow as pa
 from keygroups.segment.arrays import arrow, numpy
 
 Locators = npt.NDArray[np.uint64]
-Hashes = npt.NDArray[np.int32]
+KeyGroups = npt.NDArray[np.uint16]
 Seconds = npt.NDArray[np.uint32]
 
 MAX_PARALLELISM = 32768
@@ -31,8 +30,7 @@ class Block:
 
     Attributes:
         locator: uint64[n], ascending; rows of equal locators ascend by key.
-        partition_hash: int32[n], the column ``h`` of files: Spark's Murmur3 (seed 42) of the partitioning columns. The
-            key group is ``pmod(h, G)``.
+        key_group: uint16[n].
         key: binary or fixed_size_binary[n], UnsafeRow bytes.
         value: binary or fixed_size_binary[n], UnsafeRow bytes; null is a tombstone.
         family: number of the column family that all rows belong to.
@@ -42,7 +40,7 @@ class Block:
     """
 
     locator: Locators
-    partition_hash: Hashes
+    key_group: KeyGroups
     key: pa.Array
     value: pa.Array
     family: int = 0
@@ -55,7 +53,7 @@ class Block:
     @property
     def nbytes(self) -> int:
         """Bytes of all columns."""
-        columns = (self.locator, self.partition_hash, self.key, self.value, self.appended, self.written)
+        columns = (self.locator, self.key_group, self.key, self.value, self.appended, self.written)
         return sum(int(column.nbytes) for column in columns if column is not None)
 
     def slice(self, start: int, stop: int) -> Block:
@@ -63,7 +61,7 @@ class Block:
         length = stop - start
         return Block(
             self.locator[start:stop],
-            self.partition_hash[start:stop],
+            self.key_group[start:stop],
             self.key.slice(start, length),
             self.value.slice(start, length),
             self.family,
@@ -76,7 +74,7 @@ class Block:
         indices = arrow(rows)
         return Block(
             self.locator[rows],
-            self.partition_hash[rows],
+            self.key_group[rows],
             self.key.take(indices),
             self.value.take(indices),
             self.family,
@@ -84,16 +82,18 @@ class Block:
             None if self.written is None else self.written[rows],
         )
 
-    def record_batch(self, schema: pa.Schema) -> pa.RecordBatch:
-        """This block as an Arrow record batch of ``schema`` (see ``block_schema``)."""
-        columns = [arrow(self.locator), arrow(self.partition_hash), self.key, self.value]
-        if "family" in schema.names:
-            columns.append(arrow(np.full(len(self), self.family, np.uint16)))
-        if "appended" in schema.names:
-            columns.append(_no_appends(len(self)) if self.appended is None else self.appended)
-        if "written" in schema.names:
-            columns.append(arrow(_unknown(len(self)) if self.written is None else self.written))
-        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    def batch(self) -> pa.RecordBatch:
+        """This block as an Arrow record batch, with the columns that it has."""
+        columns = {
+            "locator": arrow(self.locator), "key_group": arrow(self.key_group), "key": self.key, "value": self.value
+        }  # fmt: skip
+        if self.family:
+            columns["family"] = arrow(np.full(len(self), self.family, np.uint16))
+        if self.appended is not None:
+            columns["appended"] = self.appended
+        if self.written is not None:
+            columns["written"] = arrow(self.written)
+        return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
     @staticmethod
     def of(batch: pa.RecordBatch) -> Block:
@@ -104,51 +104,13 @@ class Block:
             raise ValueError(f"a record batch holds rows of {len(np.unique(families))} column families")
         return Block(
             numpy(batch.column("locator")),
-            numpy(batch.column("h")),
+            numpy(batch.column("key_group")),
             batch.column("key"),
             batch.column("value"),
             int(families[0]),
             batch.column("appended") if "appended" in names else None,
             numpy(batch.column("written")) if "written" in names else None,
         )
-
-
-def block_schema(
-    key: pa.DataType, value: pa.DataType, *, families: bool = False, appended: bool = False, written: bool = False
-) -> pa.Schema:
-    """Arrow schema of a segment whose keys and values have these binary types.
-
-    Args:
-        key: type of the keys.
-        value: type of the values.
-        families: whether there are rows of families other than number 0.
-        appended: whether there are rows whose values come after those of an older row.
-        written: whether rows have the time at which they were written.
-    """
-    fields = [
-        pa.field("locator", pa.uint64(), nullable=False),
-        pa.field("h", pa.int32(), nullable=False),
-        pa.field("key", key, nullable=False),
-        pa.field("value", value),
-    ]
-    if families:
-        fields.append(pa.field("family", pa.uint16(), nullable=False))
-    if appended:
-        fields.append(pa.field("appended", pa.bool_(), nullable=False))
-    if written:
-        fields.append(pa.field("written", pa.uint32(), nullable=False))
-    return pa.schema(fields)
-
-
-def conform(block: Block, schema: pa.Schema) -> Block:
-    """The block with the columns and types of ``schema``."""
-    appended, written = block.appended, block.written
-    if written is None and "written" in schema.names:
-        written = _unknown(len(block))
-    if appended is None and "appended" in schema.names:
-        appended = _no_appends(len(block))
-    key, value = as_type(block.key, schema.field("key").type), as_type(block.value, schema.field("value").type)
-    return replace(block, key=key, value=value, appended=appended, written=written)
 
 
 def has_appends(block: Block) -> bool:
@@ -158,7 +120,7 @@ def has_appends(block: Block) -> bool:
 
 def empty_block() -> Block:
     """A block without rows."""
-    return Block(np.empty(0, np.uint64), np.empty(0, np.int32), pa.array([], pa.binary()), pa.array([], pa.binary()))
+    return Block(np.empty(0, np.uint64), np.empty(0, np.uint16), pa.array([], pa.binary()), pa.array([], pa.binary()))
 
 
 def concat(blocks: list[Block]) -> Block:
@@ -170,7 +132,7 @@ def concat(blocks: list[Block]) -> Block:
         appended = pa.concat_arrays([_no_appends(len(b)) if b.appended is None else b.appended for b in blocks])
     return Block(
         np.concatenate([b.locator for b in blocks]),
-        np.concatenate([b.partition_hash for b in blocks]),
+        np.concatenate([b.key_group for b in blocks]),
         _concat_binary([b.key for b in blocks]),
         _concat_binary([b.value for b in blocks]),
         blocks[0].family,
@@ -179,13 +141,12 @@ def concat(blocks: list[Block]) -> Block:
     )
 
 
-def common_type(arrays: Iterable[pa.Array]) -> pa.DataType:
+def _common_type(arrays: list[pa.Array]) -> pa.DataType:
     """The type of all columns with any value, if they have the same, else plain binary.
 
     In a column of fixed width a tombstone takes that width: 40,000 of them and one value of 4 KB took 165 MB. So most
     rows have to have a value of it.
     """
-    arrays = list(arrays)
     types = {a.type for a in arrays if a.null_count < len(a)}
     kind = types.pop() if len(types) == 1 else pa.binary()
     dense = sum(len(a) for a in arrays if a.type == kind)
@@ -193,7 +154,7 @@ def common_type(arrays: Iterable[pa.Array]) -> pa.DataType:
     return pa.binary() if is_wide and sum(map(len, arrays)) > 2 * dense else kind
 
 
-def as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+def _as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     """``array`` as type ``wanted``: its own type, plain binary, or any type if it has only tombstones."""
     if array.type == wanted:
         return array
@@ -202,18 +163,6 @@ def as_type(array: pa.Array, wanted: pa.DataType) -> pa.Array:
     if array.get_total_buffer_size() > 2 * array.nbytes:  # a cast copies all of what a slice is from: 0.6 s for 128 MB
         array = pa.concat_arrays([array])
     return array.cast(wanted)
-
-
-def schema_of(blocks: Iterable[Block]) -> pa.Schema:
-    """An Arrow schema that fits the rows of all these blocks."""
-    blocks = list(blocks)
-    return block_schema(
-        common_type(b.key for b in blocks),
-        common_type(b.value for b in blocks),
-        families=any(b.family for b in blocks),
-        appended=any(b.appended is not None for b in blocks),
-        written=any(b.written is not None for b in blocks),
-    )
 
 
 def _unknown(length: int) -> Seconds:
@@ -226,5 +175,5 @@ def _no_appends(length: int) -> pa.BooleanArray:
 
 
 def _concat_binary(arrays: list[pa.Array]) -> pa.Array:
-    wanted = common_type(arrays)
-    return pa.concat_arrays([as_type(a, wanted) for a in arrays])
+    wanted = _common_type(arrays)
+    return pa.concat_arrays([_as_type(a, wanted) for a in arrays])

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from keygroups.segment.block import Block
 from keygroups.segment.chunk import APPENDED, Chunk, read_columns
-from keygroups.segment.rows import SortedRows
+from keygroups.segment.split import split_blocks
 
 
-def read_changelog(chunks: Sequence[Chunk]) -> SortedRows:
-    """The rows of chunks whose headers hold row numbers in place of locators.
+def read_changelog(chunks: Sequence[Chunk]) -> list[Block]:
+    """The rows, in blocks, of chunks whose headers hold row numbers in place of locators.
 
     Args:
         chunks: in any order of families; those of one family in their own order.
@@ -25,7 +25,7 @@ def read_changelog(chunks: Sequence[Chunk]) -> SortedRows:
     Raises:
         InternalError: a file is not as long as its parts.
     """
-    return SortedRows.of([_block(chunk) for chunk in sorted(chunks, key=lambda chunk: chunk.family)])
+    return split_blocks(_block(chunk) for chunk in sorted(chunks, key=lambda chunk: chunk.family))
 
 
 def _block(chunk: Chunk) -> Block:
@@ -33,4 +33,4 @@ def _block(chunk: Chunk) -> Block:
     bits = pa.py_buffer(np.packbits((header["flags"] & APPENDED) != 0, bitorder="little"))
     appended = pa.Array.from_buffers(pa.bool_(), len(header), [None, bits])
     number = np.ascontiguousarray(header["locator"])
-    return Block(number, np.ascontiguousarray(header["partition_hash"]), key, value, chunk.family, appended)
+    return Block(number, header["key_group"].astype(np.uint16), key, value, chunk.family, appended)

@@ -24,7 +24,7 @@ from keygroups.segment.sort import Mask, Rows, sort_rows
 Headers = npt.NDArray[np.void]
 HEADER = np.dtype(
     {
-        "names": ["locator", "partition_hash", "key_bytes", "value_bytes", "flags"],
+        "names": ["locator", "key_group", "key_bytes", "value_bytes", "flags"],
         "formats": ["<u8", "<i4", "<i4", "<i4", "<i4"],
         "offsets": [0, 8, 12, 16, 20],
         "itemsize": 24,
@@ -111,7 +111,11 @@ def _sorted_block(chunk: Chunk) -> Block:
     rows = rows[order]
     indices = arrow(rows)
     return Block(
-        locator[order], header["partition_hash"][rows], key.take(indices), _narrow(value.take(indices)), chunk.family
+        locator[order],
+        header["key_group"][rows].astype(np.uint16),
+        key.take(indices),
+        _narrow(value.take(indices)),
+        chunk.family,
     )
 
 
@@ -121,7 +125,7 @@ def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.
     bits = pa.py_buffer(np.packbits(appended[rows], bitorder="little"))
     block = Block(
         np.ascontiguousarray(header["locator"])[rows],
-        header["partition_hash"][rows],
+        header["key_group"][rows].astype(np.uint16),
         key.take(indices),
         value.take(indices),
         chunk.family,

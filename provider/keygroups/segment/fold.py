@@ -64,7 +64,7 @@ def _joined(rows: Block, order: Rows, repeats: Mask, appended: Bits) -> Block:
     after[result] = False
     return Block(
         rows.locator[heads],
-        rows.partition_hash[heads],
+        rows.key_group[heads],
         rows.key.take(indices),
         _concatenated(values, ends, sizes),
         rows.family,

@@ -1,8 +1,8 @@
-"""The messages of an Arrow IPC file, read one after another from untrusted bytes.
+"""The messages of Arrow IPC files and streams, read from untrusted bytes.
 
-A file consists of a magic number, a schema message, a message per batch, an end marker, and a footer that repeats their
-positions. It is read from front to back with read(2): a footer could point anywhere, and a mapped file could be cut
-while it is read.
+A stream consists of a schema message, a message per batch, and an end marker. A file is a magic number, a stream, and a
+footer that repeats the positions of its messages. Both are read with read(2): a footer could point anywhere, and a
+mapped file could be cut while it is read.
 """
 
 from __future__ import annotations
@@ -28,41 +28,50 @@ MAX_METADATA_BYTES = (64 << 20) + (1 << 16)
 
 
 def is_cut(path: Path) -> bool:
-    """Whether a local Arrow file ends before its schema does. False for other files."""
-    start = len(_MAGIC) + _PREFIX.size
+    """Whether a local file or stream of Arrow ends before its schema does. False for other files."""
     with path.open("rb") as file:
-        head = file.read(start)
-    if len(head) < start or not head.startswith(_MAGIC):
+        head = file.read(len(_MAGIC) + _PREFIX.size)
+    start = len(_MAGIC) if head.startswith(_MAGIC) else 0
+    if len(head) < start + _PREFIX.size:
         return False
-    _, size = _PREFIX.unpack_from(head, len(_MAGIC))
-    return bool(path.stat().st_size < start + size)
+    mark, size = _PREFIX.unpack_from(head, start)
+    return bool(mark == _CONTINUED and path.stat().st_size < start + _PREFIX.size + size)
 
 
 def read_schema(source: pa.NativeFile) -> pa.Schema:
-    """The schema at the beginning of a file; the rest of the file may be missing.
+    """The schema that comes next: at the beginning of a file or of a stream, whose rest may be missing.
 
     Raises:
-        ValueError, OSError, pa.ArrowException: this is not such a file.
+        ValueError, OSError, pa.ArrowException: there is none.
     """
+    start = source.tell()
     if source.read(len(_MAGIC)) != _MAGIC:
-        raise ValueError("not an Arrow file: it does not begin with ARROW1")
+        source.seek(start)
     message = _next(source)
     if message is None or _kind(_metadata(message)) != _SCHEMA:
-        raise ValueError("an Arrow file that does not begin with a schema")
+        raise ValueError(f"no schema of Arrow at byte {start}")
     return ipc.read_schema(message)
 
 
 def read_batches(source: pa.NativeFile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """The batches that follow the schema, complete and within the limits. Raises as ``read_schema``."""
     while (message := _next(source)) is not None:
-        metadata = _metadata(message)
-        header = Table(metadata).table(2)
-        if _kind(metadata) != _RECORD_BATCH or header is None:
-            raise ValueError("a message that is not a record batch")
-        check_batch(header, memoryview(message)[_PREFIX.size + len(metadata) :], schema)
-        batch = ipc.read_record_batch(ipc.read_message(message), schema)
-        batch.validate(full=True)
-        yield batch
+        yield read_batch(message, schema)
+
+
+def read_batch(message: pa.Buffer, schema: pa.Schema) -> pa.RecordBatch:
+    """The record batch of a whole message, within the limits. Raises as ``read_schema``."""
+    metadata = _metadata(message)
+    header = Table(metadata).table(2)
+    if _kind(metadata) != _RECORD_BATCH or header is None:
+        raise ValueError("a message that is not a record batch")
+    body = memoryview(message)[_PREFIX.size + len(metadata) :]
+    if Table(metadata).number(3, I64) != len(body):
+        raise ValueError(f"a message with a body of {len(body)} bytes that states another length")
+    check_batch(header, body, schema)
+    batch = ipc.read_record_batch(ipc.read_message(message), schema)
+    batch.validate(full=True)
+    return batch
 
 
 def _next(source: pa.NativeFile) -> pa.Buffer | None:
@@ -95,7 +104,9 @@ def _whole(source: pa.NativeFile, size: int) -> pa.Buffer:
 def _metadata(message: pa.Buffer) -> memoryview:
     """The metadata of a whole message."""
     view = memoryview(message)
-    _, size = _PREFIX.unpack_from(view)
+    mark, size = _PREFIX.unpack_from(view) if len(view) >= _PREFIX.size else (0, 0)
+    if mark != _CONTINUED or not 0 < size <= len(view) - _PREFIX.size:
+        raise ValueError("not a message of Arrow")
     return view[_PREFIX.size : _PREFIX.size + size]
 
 

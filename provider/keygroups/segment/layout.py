@@ -16,7 +16,7 @@ class BlockLayout(msgspec.Struct, frozen=True, rename="camel"):
     family: int
     rows: int
     locator: int
-    hash: int
+    key_group: int
     key_width: int
     key_offsets: int
     key_data: int
@@ -37,7 +37,7 @@ def layout_of(batch: pa.RecordBatch, family: int, base: int) -> BlockLayout:
         family=family,
         rows=batch.num_rows,
         locator=_offset(batch.column("locator").buffers()[1], base),
-        hash=_offset(batch.column("h").buffers()[1], base),
+        key_group=_offset(batch.column("key_group").buffers()[1], base),
         key_width=_width(key),
         key_offsets=_offsets(key, base),
         key_data=_offset(key.buffers()[-1], base),

@@ -24,16 +24,17 @@ def check_batch(batch: Table, body: memoryview, schema: pa.Schema) -> None:
     Args:
         batch: the RecordBatch table of its message.
         body: the body of the message.
-        schema: of a segment; its columns are flat.
+        schema: its columns are of types that segments have, or structs of these.
 
     Raises:
         ValueError: it needs more memory than its rows or any batch may, or refers to bytes outside of ``body``.
     """
     rows = batch.number(0, I64)
-    for length, nulls in _counted(batch.pairs(1), len(schema), "columns"):
+    kinds = [kind for field in schema for kind in _flat(field.type)]
+    for length, nulls in _counted(batch.pairs(1), len(kinds), "columns"):
         if length != rows or not 0 <= nulls <= rows:
             raise ValueError(f"a column of {length} rows and {nulls} nulls in a batch of {rows} rows")
-    wanted = [size for field in schema for size in _sizes(field.type, rows)]
+    wanted = [size for kind in kinds for size in _sizes(kind, rows)]
     compressed = batch.table(3) is not None
     total = 0
     for (at, length), most in zip(_counted(batch.pairs(2), len(wanted), "buffers"), wanted, strict=True):
@@ -43,12 +44,24 @@ def check_batch(batch: Table, body: memoryview, schema: pa.Schema) -> None:
             raise ValueError(f"a buffer of {size} bytes ({total} bytes so far) is too large for a batch of {rows} rows")
 
 
+def _flat(kind: pa.DataType) -> Iterator[pa.DataType]:
+    """A type, and before its children a struct."""
+    yield kind
+    if pa.types.is_struct(kind):
+        for field in kind:
+            yield from _flat(field.type)
+
+
 def _sizes(kind: pa.DataType, rows: int) -> Iterator[int]:
     """The largest possible size of each buffer of a column, validity first, with Arrow's padding."""
+    if pa.types.is_null(kind):
+        return
     yield _padded((rows + 7) // 8)
+    if pa.types.is_struct(kind):
+        return
     if pa.types.is_boolean(kind):
         yield _padded((rows + 7) // 8)
-    elif pa.types.is_binary(kind):
+    elif pa.types.is_binary(kind) or pa.types.is_string(kind):
         yield _padded((rows + 1) * 4)
         yield MAX_BATCH_BYTES
     else:

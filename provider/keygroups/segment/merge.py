@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from keygroups.segment.block import Block, Locators, concat, empty_block, schema_of
+from keygroups.segment.block import Block, Locators, concat
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.fold import fold, without_tombstones
 from keygroups.segment.sort import sort_rows
@@ -34,12 +34,9 @@ def merge_segments(
         CapacityError: the local disk is full.
     """
     runs = [[b for b in s.blocks if b.family in families] for s in segments]
-    blocks = [b for run in runs for b in run] or [empty_block()]
-    numbers = sorted({b.family for b in blocks})
+    numbers = sorted({b.family for run in runs for b in run})
     per_family = ([[b for b in run if b.family == number] for run in runs] for number in numbers)
-    merged = write_segment(
-        folder, schema_of(blocks), chain.from_iterable(_merged(family, bottom, block_bytes) for family in per_family)
-    )
+    merged = write_segment(folder, chain.from_iterable(_merged(family, bottom, block_bytes) for family in per_family))
     for segment in segments:
         segment.release_pages()
     return merged

@@ -1,12 +1,7 @@
-"""Restores local segments from files of the checkpoint, and checks everything in them.
+"""Restores local segments from the blocks of a checkpoint's file, and checks everything in them.
 
 A checkpoint is not trusted: its checksums have no key, so whoever can write a file can also make them fit. What passes
 here is read in place by the JVM.
-
-How much a file expands to is bounded in three ways. It may not have more rows than its manifest says; a batch may not
-have more bytes than its rows need (see ``limits``); and the local disk keeps a reserve. The manifest does not say how
-many bytes the rows have, and a ratio to the compressed length would refuse real state: equal values compress by a
-factor of thousands.
 """
 
 from __future__ import annotations
@@ -20,119 +15,63 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import xxhash
 
 from keygroups.errors import CapacityError, CheckpointError
 from keygroups.segment.arrays import mask
-from keygroups.segment.block import Block, block_schema
+from keygroups.segment.block import Block
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.ipc_messages import read_batches, read_schema
-from keygroups.segment.rows import update
+from keygroups.segment.split import joined
 
-REQUIRED = ("locator", "h", "key", "value")
-OPTIONAL = ("family", "appended", "written")
 MAX_LOCATOR = 2**63 - 1
 RESERVE_BYTES = 1 << 30
 """What a restore leaves free on the local disk, or 1/32 of a small one: room for the write buffers of other tasks."""
 
 _LOCAL = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES}
 """Errors of this machine, which say nothing of the file."""
-_FIX = "restore the file from a backup"
+FIX = "restore the file from a backup"
 
 BlockCheck = Callable[[Block], None]
 """Raises ValueError if rows do not fit the schemas of their column family."""
 
 
 def restore_segment(
-    folder: Path, source: Path, name: str, expected: str, *, rows: int | None = None, check: BlockCheck | None = None
+    folder: Path, blocks: Iterator[Block], name: str, block_bytes: int, check: BlockCheck | None = None
 ) -> Segment:
-    """Turn a file of the checkpoint into a local segment, if it is intact.
+    """Turn blocks of a file of the checkpoint into a local segment, if they are in order.
 
     Args:
         folder: where the local form goes.
-        source: the downloaded checkpoint form.
+        blocks: of the file; errors of Arrow and of the file system that they raise become those below.
         name: the file's name in error messages.
-        expected: its checksum (see ``SortedRows.checksum``).
-        rows: its number of rows, None if that is not known.
+        block_bytes: about the size of blocks there; those of files are small, and each of these takes a mapping.
         check: a further check of each block.
 
     Raises:
         CheckpointError: the file can't be read, or its rows are not those that were written.
         CapacityError: the local disk is full but for a reserve.
     """
-    digest = xxhash.xxh3_128()
-    with reading(name):
-        file = pa.OSFile(str(source))
-    with file:
-        with reading(name):
-            schema = read_schema(file).remove_metadata()
-            check_schema(schema)
-        with closing(_read_ahead(read_batches(file, schema), name)) as batches:
-            checked = _checked(batches, digest, name, check)
-            segment = write_segment(folder, schema, _bounded(checked, folder, name, rows))
-    found = digest.hexdigest()
-    if (expected, segment.rows if rows is None else rows) != (found, segment.rows):
-        raise CheckpointError(
-            "a file of the checkpoint is damaged",
-            path=name,
-            expected=f"{expected} of {'any' if rows is None else rows} rows",
-            found=f"{found} of {segment.rows} rows",
-            fix=_FIX,
-        )
-    return segment
+    with closing(_read_ahead(blocks, name)) as coming:
+        return write_segment(folder, _bounded(joined(_checked(coming, name, check), block_bytes), folder, name))
 
 
-def check_schema(schema: pa.Schema) -> None:
-    """Raise ValueError unless the columns are those of a segment, in their order and of their types."""
-    names = schema.names
-    optional = [name for name in OPTIONAL if name in names]
-    if names != [*REQUIRED, *optional]:
-        raise ValueError(f"columns {', '.join(names[:16])}")
-    types = [schema.field(i).type for i in (2, 3)]
-    wanted = block_schema(*types, **{_FLAGS[name]: True for name in optional})
-    if not all(map(_is_bytes, types)) or not schema.equals(wanted):
-        raise ValueError(f"columns of other types: {schema.to_string(show_schema_metadata=False)[:500]}")
-
-
-_FLAGS = {"family": "families", "appended": "appended", "written": "written"}
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or (pa.types.is_fixed_size_binary(kind) and kind.byte_width > 0))
-
-
-def _checked(
-    batches: Iterator[pa.RecordBatch], digest: xxhash.xxh3_128, name: str, check: BlockCheck | None
-) -> Iterator[Block]:
-    """The batches as blocks, each of which has passed all checks and was added to ``digest``."""
+def _checked(blocks: Iterator[Block], name: str, check: BlockCheck | None) -> Iterator[Block]:
+    """The same blocks, each of which has passed all checks."""
     before: Block | None = None
-    for batch in batches:
+    for block in blocks:
         with reading(name):
-            if batch.num_rows == 0:
-                continue
-            block = _block(batch)
+            if int(block.locator[-1]) > MAX_LOCATOR or not _ascends(block):
+                raise ValueError("rows are not in order")
             if before is not None and not _precedes(before, block):
                 raise ValueError("record batches are not in order")
             if check is not None:
                 check(block)
         before = block
-        update(digest, block)
         yield block
 
 
-def _bounded(blocks: Iterator[Block], folder: Path, name: str, rows: int | None) -> Iterator[Block]:
-    """The same blocks, as long as they have no more rows than expected, and fit on the local disk."""
-    seen = 0
+def _bounded(blocks: Iterator[Block], folder: Path, name: str) -> Iterator[Block]:
+    """The same blocks, as long as they fit on the local disk."""
     for block in blocks:
-        seen += len(block)
-        if rows is not None and seen > rows:
-            raise CheckpointError(
-                "a file of the checkpoint is damaged",
-                path=name,
-                expected=f"{rows} rows",
-                found=f"{seen} rows or more",
-                fix=_FIX,
-            )
         disk = os.statvfs(folder)
         reserve = min(RESERVE_BYTES, disk.f_blocks * disk.f_frsize // 32)
         if disk.f_bavail * disk.f_frsize < block.nbytes + reserve:
@@ -144,16 +83,6 @@ def _bounded(blocks: Iterator[Block], folder: Path, name: str, rows: int | None)
                 fix="free space there, or set keyGroups.localDir",
             )
         yield block
-
-
-def _block(batch: pa.RecordBatch) -> Block:
-    for column, field in zip(batch.columns, batch.schema, strict=True):
-        if column.null_count and not field.nullable:
-            raise ValueError(f"column {field.name} has {column.null_count} nulls")
-    block = Block.of(batch)
-    if int(block.locator[-1]) > MAX_LOCATOR or not _ascends(block):
-        raise ValueError("rows are not in order")
-    return block
 
 
 def _ascends(block: Block) -> bool:
@@ -170,17 +99,17 @@ def _precedes(block: Block, other: Block) -> bool:
     return bool(end < start or (end == start and block.key[-1].as_py() < other.key[0].as_py()))
 
 
-def _read_ahead(batches: Iterator[pa.RecordBatch], name: str) -> Generator[pa.RecordBatch, None, None]:
-    """The same batches; a thread decompresses the next one while the caller uses the current one."""
+def _read_ahead(blocks: Iterator[Block], name: str) -> Generator[Block, None, None]:
+    """The same blocks; a thread decompresses the next one while the caller uses the current one."""
     with ThreadPoolExecutor(1) as thread:
-        coming: Future[pa.RecordBatch | None] = thread.submit(next, batches, None)
+        coming: Future[Block | None] = thread.submit(next, blocks, None)
         while True:
             with reading(name):
-                batch = coming.result()
-            if batch is None:
+                block = coming.result()
+            if block is None:
                 return
-            coming = thread.submit(next, batches, None)
-            yield batch
+            coming = thread.submit(next, blocks, None)
+            yield block
 
 
 @contextmanager
@@ -200,5 +129,5 @@ def reading(name: str) -> Iterator[None]:
             "a file of the checkpoint can't be read",
             path=name,
             found=str(error)[:500],
-            fix=_FIX,
+            fix=FIX,
         ) from error

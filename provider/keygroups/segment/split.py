@@ -1,26 +1,53 @@
-"""Splitting sorted rows by (locator, key), so that no block gets larger than it may."""
+"""Blocks of sorted rows made smaller, so that none gets larger than it may, or larger, so that there are few."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from keygroups.segment.block import Block
+from keygroups.segment.block import Block, concat
 
 MAX_BLOCK_BYTES = 1 << 30
 """Above it, rows are split before they are written. A batch may hold 2 GiB (see ``limits``); the other half is for the
 offsets of widths that differ, and for padding."""
 
 
-def split_rows(block: Block) -> Iterator[Block]:
+def split_blocks(blocks: Iterable[Block]) -> list[Block]:
+    """The blocks without empty ones, and large ones split."""
+    return [part for block in blocks if len(block) for part in _split(block)]
+
+
+def _split(block: Block) -> Iterator[Block]:
     """The block in slices of at most ``MAX_BLOCK_BYTES``, or of one row."""
     if block.nbytes <= MAX_BLOCK_BYTES or len(block) == 1:
         yield block
         return
     middle = len(block) // 2
-    yield from split_rows(block.slice(0, middle))
-    yield from split_rows(block.slice(middle, len(block)))
+    yield from _split(block.slice(0, middle))
+    yield from _split(block.slice(middle, len(block)))
+
+
+def joined(blocks: Iterable[Block], max_bytes: int) -> Iterator[Block]:
+    """The rows of blocks that follow each other in fewer blocks, each of one family.
+
+    Args:
+        blocks: in order.
+        max_bytes: of a block, unless it is one of these as it is.
+    """
+    waiting: list[Block] = []
+    for block in blocks:
+        together = sum(part.nbytes for part in waiting) + block.nbytes
+        if waiting and (waiting[0].family != block.family or together > max_bytes):
+            yield _one(waiting)
+            waiting = []
+        waiting.append(block)
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(blocks: list[Block]) -> Block:
+    return concat(blocks) if len(blocks) > 1 else blocks[0]
 
 
 def split_range(parts: Sequence[Block], max_bytes: int) -> Iterator[list[Block]]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from keygroups._version import __version__
 from keygroups.checkpoint.catalog import Catalog
-from keygroups.checkpoint.manifest import FileRef, Manifest
+from keygroups.checkpoint.file_writer import write_file
+from keygroups.checkpoint.manifest import FileRef, Manifest, Part
 from keygroups.checkpoint.names import FileName
 from keygroups.runs.run import durable_files
-from keygroups.segment.file import write_checkpoint_form
-from keygroups.segment.rows import SortedRows
+from keygroups.segment.block import Block
 from keygroups.store.spec import StoreSpec
 from keygroups.store.version import Version
 
@@ -47,7 +48,7 @@ class CheckpointWriter:
 
     Args:
         spec: the store.
-        compression: see ``write_checkpoint_form``.
+        compression: see ``write_file``.
         folder: for the files; exists.
     """
 
@@ -57,13 +58,18 @@ class CheckpointWriter:
         self._folder = folder
 
     def write(
-        self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version, changelog: FileRef | None = None
+        self,
+        name: FileName,
+        blocks: Sequence[Block],
+        catalog: Catalog,
+        base: Version,
+        changelog: FileRef | None = None,
     ) -> CheckpointFile:
         """Write the checkpoint form of rows.
 
         Args:
             name: of the file.
-            rows: in it.
+            blocks: its rows.
             catalog: of the version that they are part of.
             base: of a version file, the version it was built on; else the version it is part of.
             changelog: of a version file, the file with all its writes.
@@ -72,22 +78,29 @@ class CheckpointWriter:
             CapacityError: the local disk is full; nothing is left behind.
         """
         is_version = name.kind == "version"
-        manifest = Manifest(
-            kind=name.kind,
-            store=self._spec.store,
-            version=name.version,
-            rows=len(rows),
-            checksum=rows.checksum(),
-            max_parallelism=base.max_parallelism,
-            partitions=self._spec.partitions,
-            catalog=catalog,
-            parent=str(base.file.name) if is_version and base.file else "",
-            segments=durable_files(base.plan) if is_version else (),
-            changelog=changelog,
-            written_by=f"keygroups {__version__}",
-            id=name.id,
-        )
+        segments = durable_files(base.plan) if is_version else ()
+        rows, checksum = sum(map(len, blocks)), ""
+
+        def metadata(parts: tuple[Part, ...]) -> dict[bytes, bytes]:
+            nonlocal checksum
+            head, checksum = Manifest(
+                kind=name.kind,
+                store=self._spec.store,
+                version=name.version,
+                rows=rows,
+                parts=parts,
+                max_parallelism=base.max_parallelism,
+                partitions=self._spec.partitions,
+                catalog=catalog,
+                parent=str(base.file.name) if is_version and base.file else "",
+                segments=segments,
+                changelog=changelog,
+                written_by=f"keygroups {__version__}",
+                id=name.id,
+            ).head()
+            return head
+
         path = self._folder / str(name)
-        write_checkpoint_form(path, rows, manifest.metadata(), self._compression)
-        ref = FileRef(f"{self._spec.store}/{name}", len(rows), path.stat().st_size, manifest.checksum)
-        return CheckpointFile(ref, Upload(str(path), str(name)), manifest.segments)
+        write_file(path, blocks, catalog, metadata, self._compression, numbered=name.kind == "changelog")
+        ref = FileRef(f"{self._spec.store}/{name}", rows, path.stat().st_size, checksum)
+        return CheckpointFile(ref, Upload(str(path), str(name)), segments)

@@ -13,10 +13,10 @@ from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import FileName
 from keygroups.runs.local import LocalRuns, sort_chunks
 from keygroups.runs.run import Run
+from keygroups.segment.block import Block
 from keygroups.segment.changelog import read_changelog
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
-from keygroups.segment.rows import SortedRows
 from keygroups.store.checkpoint_writer import CheckpointFile, CheckpointWriter, Upload
 from keygroups.store.version import Version
 
@@ -105,7 +105,7 @@ class CommitWriter:
     def _merged(
         self,
         name: FileName,
-        rows: SortedRows,
+        rows: Sequence[Block],
         applied: Sequence[Segment],
         catalog: Catalog,
         base: Version,
@@ -113,12 +113,12 @@ class CommitWriter:
     ) -> tuple[Segment, CheckpointFile]:
         """Merge the last rows with the segments of the session's earlier writes, and write the result."""
         segment = self._runs.merge([self._runs.write(rows), *applied], catalog.ids, bottom=False)
-        file = self._checkpoint.write(name, segment.content, catalog, base, changelog)
+        file = self._checkpoint.write(name, segment.blocks, catalog, base, changelog)
         segment.release_pages()
         return segment, file
 
     def _side_by_side(
-        self, name: FileName, rows: SortedRows, catalog: Catalog, base: Version, changelog: FileRef | None
+        self, name: FileName, rows: Sequence[Block], catalog: Catalog, base: Version, changelog: FileRef | None
     ) -> tuple[Segment, CheckpointFile]:
         """Write both forms of the same rows at once: one waits for the disk while the other compresses."""
         local = _THREADS.submit(self._runs.write, rows)

@@ -51,7 +51,7 @@ class Compaction:
                     return None
                 merged, covered = merge
                 name = new_name("segment", max(ref.name.version for run in covered for ref in run.files))
-                file = self._checkpoint.write(name, merged.content, version.catalog, version)
+                file = self._checkpoint.write(name, merged.blocks, version.catalog, version)
                 merged.release_pages()
                 self._uploading[str(name)] = (merged, file.ref)
                 replaced = self._versions.replace(covered, merged, version.catalog.ids)

@@ -38,7 +38,7 @@ def check_manifest(spec: StoreSpec, max_parallelism: int, path: str, manifest: M
     """
     full = f"{spec.operator_folder}/{path}"
     name = parse_name(path.rpartition("/")[2])
-    found = FileName(manifest.kind, manifest.version, manifest.id or (name.id if name else ""))
+    found = FileName(manifest.kind, manifest.version, manifest.id or (name.id if name else ""), manifest.format)
     if (spec.store, name) != (manifest.store, found):
         raise CheckpointError(
             "the manifest of a file does not match its name or folder",

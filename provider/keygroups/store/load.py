@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef, Manifest
-from keygroups.checkpoint.names import FileName, is_path, parse_name
-from keygroups.checkpoint.row_check import RowCheck
+from keygroups.checkpoint.names import FORMAT, FileName, is_path, parse_name
 from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
@@ -89,8 +88,8 @@ class Loader:
     def _candidates(self, key: VersionKey, downloads: Downloads) -> list[str]:
         """Paths of the version's files; of several attempts the one written last comes first."""
         if key.checkpoint_id is not None:
-            path = f"{self._spec.store}/{FileName('version', key.version, key.checkpoint_id)}"
-            return [path] if is_path(path) else []
+            names = (FileName("version", key.version, key.checkpoint_id, number) for number in (FORMAT, 1))
+            return [path for name in names if is_path(path := f"{self._spec.store}/{name}")]
         self.check_foreign(downloads)
         wanted = ("version", key.version)
         files = [f for f in downloads.listed() if (n := parse_name(f.name)) and (n.kind, n.version) == wanted]
@@ -139,16 +138,16 @@ class Loader:
         downloads.require([f.path for f in needed if f.path not in runs])
         for file in needed:
             if file.path not in runs:
-                runs[file.path] = self._restore_file(file, manifest.catalog, downloads)
+                runs[file.path] = self._restore_file(file, manifest, downloads)
         plan = tuple(runs[f.path] for f in needed)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
-    def _restore_file(self, file: FileRef, catalog: Catalog, downloads: Downloads) -> Run:
+    def _restore_file(self, file: FileRef, manifest: Manifest, downloads: Downloads) -> Run:
         try:
             if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
-            return self._runs.restore(downloads.local(file.path), file, RowCheck(catalog))
+            return self._runs.restore(downloads.local(file.path), file, manifest.catalog, manifest.max_parallelism)
         except CheckpointError as error:
             raise _UnusableError(file.path, error) from error
 

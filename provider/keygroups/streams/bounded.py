@@ -74,10 +74,7 @@ class BoundedFunction:
         first = len(self.operator.columns)
         parts = [list(map(one_zero, values_of(batch.column(first + i)))) for i in range(len(self.operator.key.fields))]
         encoded = pa.array(row_encoder(self.operator.key)(list(zip(*parts, strict=True))), pa.binary())
-        hashes = batch.column(HASH)
-        stored, groups = distinct(encoded, hashes, hashes.cast(pa.int64()))
-        locators = [
-            hashed_locator(code % KEY_GROUPS, data)
-            for code, data in zip(stored.hashes.tolist(), stored.data.to_pylist(), strict=True)
-        ]
-        return replace(stored, locators=np.array(locators, np.uint64)), groups
+        stored, groups = distinct(encoded, batch.column(HASH).cast(pa.int64()))
+        hashes = stored.locators.view(np.int64) % KEY_GROUPS
+        locators = map(hashed_locator, hashes.tolist(), stored.data.to_pylist())
+        return replace(stored, locators=np.fromiter(locators, np.uint64, len(stored))), groups

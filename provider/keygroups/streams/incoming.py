@@ -39,19 +39,18 @@ def _getters(count: int) -> list[Any]:
     return [vars(made)[name] for name in names]
 
 
-def distinct(keys: pa.Array, hashes: pa.Array, locators: pa.Array) -> tuple[StoredKeys, Groups]:
+def distinct(keys: pa.Array, locators: pa.Array) -> tuple[StoredKeys, Groups]:
     """Give the different keys of rows, and for each row the number of its key.
 
     Args:
         keys: binary[n], or large_binary.
-        hashes: int32[n].
         locators: int64[n], unsigned.
     """
     encoded = keys.cast(pa.binary()).dictionary_encode()
     groups = numpy(encoded.indices)
     first = np.full(len(encoded.dictionary), -1, np.int64)
     first[groups[::-1]] = np.arange(len(groups) - 1, -1, -1)
-    stored = StoredKeys(encoded.dictionary, numpy(hashes)[first], numpy(locators)[first].view(np.uint64))
+    stored = StoredKeys(encoded.dictionary, numpy(locators)[first].view(np.uint64))
     return stored, groups.astype(np.int64)
 
 

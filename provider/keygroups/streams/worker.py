@@ -61,6 +61,6 @@ class StreamingFunction:
             yield from results(self.operator, task, rows, self._keys_of, is_bounded=False)
 
     def _keys_of(self, batch: pa.RecordBatch) -> tuple[StoredKeys, Groups]:
-        """The key, its hash and its locator come after the columns of the input."""
+        """The key and its locator come after the columns of the input."""
         first = len(self.operator.columns)
-        return distinct(batch.column(first), batch.column(first + 1), batch.column(first + 2))
+        return distinct(batch.column(first), batch.column(first + 1))

@@ -49,7 +49,7 @@ object Mutations {
       case 0 => b.copy(family = int(b.family))
       case 1 => b.copy(rows = int(b.rows))
       case 2 => b.copy(locator = long(b.locator))
-      case 3 => b.copy(hash = long(b.hash))
+      case 3 => b.copy(keyGroup = long(b.keyGroup))
       case 4 => b.copy(keyWidth = int(b.keyWidth))
       case 5 => b.copy(keyOffsets = long(b.keyOffsets))
       case 6 => b.copy(keyData = long(b.keyData))

@@ -15,7 +15,7 @@ final case class Row(locator: Long, h: Int, key: Seq[Byte], value: Option[Seq[By
 
 /** Reads rows by address, as the provider does. */
 object Mapped {
-  def row(block: Block, n: Int): Row = Row(block.locator(n), block.partitionHash(n), key(block, n).toSeq,
+  def row(block: Block, n: Int): Row = Row(block.locator(n), block.keyGroup(n), key(block, n).toSeq,
     if (block.isTombstone(n)) None else Some(copy(block.valueAddress(n), block.valueLength(n)).toSeq),
     block.isAppended(n), written(block, n))
 
@@ -46,7 +46,7 @@ final class Plain(content: Array[Byte], layout: BlockLayout) {
   def rows: Seq[Row] = (0 until layout.rows).map { n =>
     val live = layout.valueValidity == -1 || bit(layout.valueValidity, n)
     val value = if (live) Some(cell(layout.valueWidth, layout.valueOffsets, layout.valueData, n)) else None
-    Row(locator(n), bytes.getInt(at(layout.hash, n, 4)), cell(layout.keyWidth, layout.keyOffsets, layout.keyData, n), value,
+    Row(locator(n), bytes.getShort(at(layout.keyGroup, n, 2)) & 0xffff, cell(layout.keyWidth, layout.keyOffsets, layout.keyData, n), value,
       layout.appended != -1 && bit(layout.appended, n),
       if (layout.written == -1) 0 else Integer.toUnsignedLong(bytes.getInt(at(layout.written, n, 4))))
   }

@@ -15,8 +15,7 @@ abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
   var length: Int = 0
   /** 48 bits of the hash of the stored bytes. */
   var keyHash: Long = 0
-  /** Spark's hash of the partitioning columns, 0 if there are none. */
-  var partitionHash: Int = 0
+  var keyGroup: Int = 0
   /** Where the row lies in a segment: see `KeyOrder`. */
   var locator: Long = 0
 
@@ -32,10 +31,11 @@ abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
   /** A stored key, now in an array that nobody else changes, as a row. */
   def row(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow
 
-  protected final def hashOf(key: UnsafeRow): Int =
-    if (hashProjection == null) 0 else hashProjection(key).getInt(0)
+  /** By Spark's hash of the partitioning columns; 0 if there are none. */
+  protected final def keyGroupOf(key: UnsafeRow): Int =
+    if (hashProjection == null) 0 else Math.floorMod(hashProjection(key).getInt(0), maxParallelism)
 
-  protected final def hashedLocator(hash: Long): Long = (Math.floorMod(partitionHash, maxParallelism).toLong << 48) | hash
+  protected final def hashedLocator(hash: Long): Long = (keyGroup.toLong << 48) | hash
 }
 
 object KeyProbe {
@@ -61,13 +61,13 @@ final class PlainKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     offset = key.getBaseOffset
     length = key.getSizeInBytes
     keyHash = KeyProbe.hash(base, offset, length)
-    partitionHash = hashOf(key)
+    keyGroup = keyGroupOf(key)
     locator = hashedLocator(if (prefixProjection == null) keyHash else KeyProbe.hash(prefixProjection(key)))
   }
 
   override def setPrefix(prefix: UnsafeRow): Unit = {
     wanted = prefixProjection(prefix).copy()
-    partitionHash = hashOf(prefix)
+    keyGroup = keyGroupOf(prefix)
     locator = hashedLocator(KeyProbe.hash(wanted))
   }
 

@@ -29,7 +29,7 @@ final class OrderedKeyProbe(shape: KeyShape, ordinals: Seq[Int], maxParallelism:
     buffer.append(key, encoding.width)
     point(encoding.width + key.getSizeInBytes)
     keyHash = KeyProbe.hash(base, offset, length)
-    partitionHash = hashOf(key)
+    keyGroup = keyGroupOf(key)
   }
 
   /** @param prefix the ordering columns, or the first of them */
@@ -91,7 +91,7 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     Platform.putLong(buffer.bytes, Platform.BYTE_ARRAY_OFFSET + size.toLong, time)
     point(size + TimeBytes)
     keyHash = KeyProbe.hash(base, offset, length)
-    partitionHash = hashOf(key)
+    keyGroup = keyGroupOf(key)
     locator = hashedLocator(KeyProbe.hash(base, offset, size))
   }
 
@@ -100,7 +100,7 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
     buffer.reserve(rest.getSizeInBytes)
     buffer.append(rest, 0)
     point(rest.getSizeInBytes)
-    partitionHash = hashOf(prefix)
+    keyGroup = keyGroupOf(prefix)
     locator = hashedLocator(KeyProbe.hash(base, offset, length))
   }
 

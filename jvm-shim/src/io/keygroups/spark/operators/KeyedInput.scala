@@ -27,7 +27,6 @@ private[operators] final class KeyedInput(columns: Seq[Expression], key: Seq[Att
       StructField(name, column.dataType) // nullable: the first row has none
     } ++ Seq(
       StructField("__key", BinaryType, nullable = false),
-      StructField("__hash", IntegerType, nullable = false),
       StructField("__locator", LongType, nullable = false)))
 
   /**
@@ -35,7 +34,7 @@ private[operators] final class KeyedInput(columns: Seq[Expression], key: Seq[Att
    * before the next is asked for.
    */
   def of(view: String, rows: Iterator[InternalRow], maxParallelism: Int): Iterator[InternalRow] = {
-    val first = new JoinedRow(new GenericInternalRow(columns.length), InternalRow(view.getBytes(UTF_8), 0, 0L))
+    val first = new JoinedRow(new GenericInternalRow(columns.length), InternalRow(view.getBytes(UTF_8), 0L))
     Iterator.single[InternalRow](first) ++ keyed(rows, maxParallelism)
   }
 
@@ -43,14 +42,13 @@ private[operators] final class KeyedInput(columns: Seq[Expression], key: Seq[Att
     val data = UnsafeProjection.create(columns, input)
     val keyOf = UnsafeProjection.create(key.map(WorkerInternals.normalized), input)
     val probe = KeyProbe(KeyShape(keySchema, KeyOrder.Hashed, keySchema.indices.map(Seq(_))), maxParallelism)
-    val where = new GenericInternalRow(3)
+    val where = new GenericInternalRow(2)
     val both = new JoinedRow()
     rows.map { row =>
       val bytes = keyOf(row)
       probe.set(bytes)
       where.update(0, bytes.getBytes)
-      where.setInt(1, probe.partitionHash)
-      where.setLong(2, probe.locator)
+      where.setLong(1, probe.locator)
       both(data(row), where)
     }
   }

@@ -8,14 +8,14 @@ import io.keygroups.spark.memory.{Bytes, OffHeap}
 import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
-final class Block private (mapping: ByteBuffer, locators: Long, hashes: Long, validity: Long, appends: Long, times: Long,
+final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long, validity: Long, appends: Long, times: Long,
     keys: Column, values: Column, val rows: Int, index: RadixIndex) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
   def indexBytes: Int = index.bytes
 
   def locator(row: Int): Long = Platform.getLong(null, locators + (row.toLong << 3))
-  def partitionHash(row: Int): Int = Platform.getInt(null, hashes + (row.toLong << 2))
+  def keyGroup(row: Int): Int = Platform.getShort(null, keyGroups + (row.toLong << 1)) & 0xffff
   def keyAddress(row: Int): Long = keys.address(row)
   def keyLength(row: Int): Int = keys.length(row)
   def valueAddress(row: Int): Long = values.address(row)
@@ -115,6 +115,6 @@ object Block {
     val times = if (layout.written < 0) 0L else base + layout.written - start
     val locators = base + layout.locator - start
     val index = new IndexBuilder(channel, layout.locator, layout.rows, path).build(locators, partitions)
-    new Block(mapping, locators, base + layout.hash - start, validity, appends, times, keys, values, layout.rows, index)
+    new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys, values, layout.rows, index)
   }
 }

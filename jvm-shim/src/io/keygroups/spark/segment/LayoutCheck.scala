@@ -25,7 +25,7 @@ private[segment] object LayoutCheck {
       val wanted = if (width > 0) Seq.empty else Seq(buffer(offsets, (rows + 1) * 4))
       wanted ++ (if (bytes == 0) None else Some(buffer(data, bytes)))
     }
-    val buffers = Seq(buffer(b.locator, rows * 8), buffer(b.hash, rows * 4)) ++
+    val buffers = Seq(buffer(b.locator, rows * 8), buffer(b.keyGroup, rows * 2)) ++
       column(b.keyWidth, b.keyOffsets, b.keyData, b.keyBytes) ++
       column(b.valueWidth, b.valueOffsets, b.valueData, b.valueBytes) ++
       optional(b.valueValidity, (rows + 7) / 8) ++ optional(b.appended, (rows + 7) / 8) ++ optional(b.written, rows * 4)

@@ -5,7 +5,7 @@ case class BlockLayout(
     family: Int,
     rows: Int,
     locator: Long,
-    hash: Long,
+    keyGroup: Long,
     keyWidth: Int,
     keyOffsets: Long,
     keyData: Long,

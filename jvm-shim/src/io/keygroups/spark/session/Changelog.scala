@@ -22,7 +22,7 @@ final class Changelog(family: Int) {
     val flags = (if (value.isTombstone) OverlayRow.Tombstone else 0) | (if (isAppended) OverlayRow.Appended else 0)
     ChunkFile.append(keys, probe.base, probe.offset, probe.length)
     ChunkFile.append(values, value.base, value.offset, length)
-    ChunkFile.fillHeader(headers.allocate(ChunkFile.HeaderBytes), number, probe.partitionHash, probe.length, length, flags)
+    ChunkFile.fillHeader(headers.allocate(ChunkFile.HeaderBytes), number, probe.keyGroup, probe.length, length, flags)
     number += 1
     rows += 1
     ChunkFile.HeaderBytes + probe.length + length

@@ -11,12 +11,12 @@ import org.apache.spark.unsafe.Platform
 
 /** A file of rows for Python, as `keygroups.segment.chunk` reads it: headers, keys, values. */
 private[session] object ChunkFile {
-  /** Of a row: locator 8, partition hash 4, key length 4, value length 4, flags 4. */
+  /** Of a row: locator 8, key group 4, key length 4, value length 4, flags 4. */
   val HeaderBytes = 24
 
-  def fillHeader(at: Long, locator: Long, partitionHash: Int, keyLength: Int, valueLength: Int, flags: Int): Unit = {
+  def fillHeader(at: Long, locator: Long, keyGroup: Int, keyLength: Int, valueLength: Int, flags: Int): Unit = {
     Platform.putLong(null, at, locator)
-    Platform.putInt(null, at + 8, partitionHash)
+    Platform.putInt(null, at + 8, keyGroup)
     Platform.putInt(null, at + 12, keyLength)
     Platform.putInt(null, at + 16, valueLength)
     Platform.putInt(null, at + 20, flags)

@@ -131,7 +131,7 @@ final class Overlay(order: KeyOrder, hasLists: Boolean, expectedRows: Int) {
     val length = if (value.isTombstone) 0 else value.length
     val key = ChunkFile.append(keys, probe.base, probe.offset, probe.length)
     val data = ChunkFile.append(values, value.base, value.offset, length)
-    ChunkFile.fillHeader(row, probe.locator, probe.partitionHash, probe.length, length, flags = 0)
+    ChunkFile.fillHeader(row, probe.locator, probe.keyGroup, probe.length, length, flags = 0)
     OverlayRow.fill(row, turn, flags | (if (value.isTombstone) OverlayRow.Tombstone else 0), key, data)
     if (prefixed) link(row, probe.locator)
     row

@@ -1,0 +1,62 @@
+"""Reads the blocks of a file of the checkpoint, each checked before it is decompressed."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+import pyarrow as pa
+import xxhash
+
+from keygroups.checkpoint.family_form import Forms
+from keygroups.checkpoint.manifest import BlockRef, Manifest, Part
+from keygroups.segment.block import Block
+from keygroups.segment.ipc_messages import read_batch, read_schema
+
+
+def read_blocks(source: pa.NativeFile, manifest: Manifest, families: Container[int]) -> Iterator[Block]:
+    """The blocks of some families, in order.
+
+    Args:
+        source: the file.
+        manifest: in its head.
+        families: numbers of the families that are wanted.
+
+    Raises:
+        ValueError, OSError, pa.ArrowException: a block is not as its manifest says.
+    """
+    forms, numbered, rows = Forms(manifest.catalog), manifest.kind == "changelog", 0
+    first = read_schema(source).remove_metadata()
+    start = source.tell()
+    for number, part in enumerate(manifest.parts):
+        rows = rows if number and manifest.parts[number - 1].family == part.family else 0
+        if part.family not in families:
+            continue
+        form = forms.of(part.family)
+        schema = first if number == 0 else _schema(source, start, part)
+        form.check(schema)
+        for ref in part.blocks:
+            block = form.block(_batch(source, start, ref, schema), rows if numbered else None)
+            if (int(block.locator[0]), int(block.locator[-1])) != (ref.first, ref.last):
+                raise ValueError(f"the block at byte {start + ref.offset} has other locators than its manifest says")
+            rows += ref.rows
+            yield block
+
+
+def _schema(source: pa.NativeFile, start: int, part: Part) -> pa.Schema:
+    source.seek(start + part.offset)
+    return read_schema(source)
+
+
+def _batch(source: pa.NativeFile, start: int, ref: BlockRef, schema: pa.Schema) -> pa.RecordBatch:
+    source.seek(start + ref.offset)
+    message = source.read_buffer(ref.length)
+    found = xxhash.xxh3_64_hexdigest(message)
+    if (message.size, found) != (ref.length, ref.checksum):
+        expected = f"{ref.length} bytes with checksum {ref.checksum}"
+        raise ValueError(
+            f"{message.size} bytes with checksum {found} at byte {start + ref.offset} in place of {expected}"
+        )
+    batch = read_batch(message, schema)
+    if batch.num_rows != ref.rows:
+        raise ValueError(f"{batch.num_rows} rows at byte {start + ref.offset} in place of {ref.rows}")
+    return batch

@@ -1,0 +1,43 @@
+"""The rows of a file of the checkpoint, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from keygroups.checkpoint import file_reader, format1
+from keygroups.checkpoint.manifest import FileRef, read_manifest
+from keygroups.errors import CheckpointError
+from keygroups.segment.block import Block
+from keygroups.segment.restore import FIX, reading
+
+
+def blocks_of(path: Path, ref: FileRef, families: Container[int], max_parallelism: int) -> Iterator[Block]:
+    """The blocks of a downloaded file, in order.
+
+    Args:
+        path: the local copy.
+        ref: what a manifest says of the file.
+        families: numbers of the families that are wanted; a file of format 1 gives all.
+        max_parallelism: the number of key groups.
+
+    Raises:
+        CheckpointError: it is not the file that the manifest means, or its manifest is damaged.
+        VersionError: a newer release wrote it.
+        ValueError, OSError, pa.ArrowException: a block can't be read.
+    """
+    with reading(ref.path):
+        source = pa.OSFile(str(path))
+    with source:
+        if ref.name.format == 1:
+            yield from format1.read_blocks(source, ref, max_parallelism)
+            return
+        manifest = read_manifest(path, ref.path)
+        if manifest.checksum != ref.checksum:
+            found = manifest.checksum
+            raise CheckpointError(
+                "a file of the checkpoint is damaged", path=ref.path, expected=ref.checksum, found=found, fix=FIX
+            )
+        yield from file_reader.read_blocks(source, manifest, families)

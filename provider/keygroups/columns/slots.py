@@ -1,0 +1,251 @@
+"""UnsafeRows taken apart into their fields, and put together again, without a Python call per row.
+
+Source: ``UnsafeRow`` and ``UnsafeRowWriter`` of Spark. A row has 8 bytes of null bits for each 64 fields, a word of 8
+bytes for each field, and behind these the values that do not fit into a word, in the order of their fields, each filled
+up with zeros to a multiple of 8 bytes. The word of such a value is ``place << 32 | size``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keygroups.columns.kinds import WIDE_BYTES, Fields
+from keygroups.segment.arrays import arrow
+
+Words = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+Numbers = npt.NDArray[np.int64]
+
+WORD: Final = 8
+_PADS: Final = pa.array([bytes(size) for size in range(WIDE_BYTES + 1)], pa.binary())
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One field of ``n`` rows.
+
+    Attributes:
+        valid: bool[n], None if no value is null.
+        words: uint64[n], 0 where a value is null; of a field whose values do not fit into a word they are not used.
+        data: binary[n], the values that do not fit into a word, empty where null; None for a field of numbers.
+    """
+
+    valid: Bools | None
+    words: Words
+    data: pa.BinaryArray | None = None
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Rows that lie one after another in one memory.
+
+    Attributes:
+        data: the memory, as bytes of an Arrow array.
+        words: the same in words.
+        starts: int64[n], where each row begins, in words.
+        sizes: int64[n], words of each row.
+        width: words of each row if all have the same, else 0.
+    """
+
+    data: pa.Buffer
+    words: Words
+    starts: Numbers
+    sizes: Numbers
+    width: int
+
+    def word(self, number: int) -> Words:
+        """A word of each row, all of which have it."""
+        if self.width and len(self.starts):
+            first = int(self.starts[0])
+            return self.words[first : first + len(self.starts) * self.width].reshape(-1, self.width)[:, number]
+        return self.words[self.starts + number]
+
+
+def placed(rows: pa.Array) -> Placed:
+    """Where rows lie.
+
+    Args:
+        rows: binary or fixed_size_binary[n], without nulls.
+
+    Raises:
+        ValueError: a row is not a multiple of 8 bytes long.
+    """
+    data = rows.buffers()[-1] or pa.py_buffer(b"")
+    words = np.frombuffer(data, np.uint64, data.size // WORD)
+    if pa.types.is_fixed_size_binary(rows.type):
+        width = int(rows.type.byte_width)
+        bounds = np.arange(rows.offset, rows.offset + len(rows) + 1, dtype=np.int64) * width
+    else:
+        bounds = np.frombuffer(rows.buffers()[1], np.int32, len(rows) + 1, rows.offset * 4).astype(np.int64)
+        sizes = np.diff(bounds)
+        width = int(sizes[0]) if len(sizes) and bool((sizes == sizes[0]).all()) else 0
+    if (bounds & (WORD - 1)).any():
+        raise ValueError("a row whose length is not a multiple of 8")
+    bounds >>= 3
+    return Placed(data, words, bounds[:-1], np.diff(bounds), width // WORD)
+
+
+def head_words(fields: Fields) -> int:
+    """Words of the null bits and of one word for each field: no row is shorter."""
+    return _bits(fields) + len(fields)
+
+
+def split(rows: pa.Array, fields: Fields) -> list[Slot]:
+    """Take rows apart.
+
+    Args:
+        rows: binary or fixed_size_binary[n], without nulls.
+        fields: of each row.
+
+    Raises:
+        ValueError: a row is too short, or a value lies outside of its row.
+    """
+    where = placed(rows)
+    if len(rows) and int(where.sizes.min()) < head_words(fields):
+        raise ValueError(f"a row of {int(where.sizes.min()) * WORD} bytes, shorter than its {len(fields)} fields")
+    masks = [where.word(number) for number in range(_bits(fields))]
+    slots = []
+    for number, field in enumerate(fields):
+        mask = masks[number // 64]
+        valid = (mask >> np.uint64(number % 64) & np.uint64(1)) == 0 if mask.any() else None
+        valid = None if valid is None or bool(valid.all()) else valid
+        word = where.word(_bits(fields) + number)
+        if field.kind.number is None:
+            slots.append(Slot(valid, word, _values(where, word, valid)))
+        else:
+            slots.append(Slot(valid, word if valid is None else np.where(valid, word, np.uint64(0))))
+    return slots
+
+
+def join(count: int, fields: Fields, slots: Sequence[Slot]) -> pa.Array:
+    """Put rows together: the inverse of ``split``, for rows as Spark writes them.
+
+    Returns:
+        fixed_size_binary[count] if all rows have the same length, else binary[count].
+    """
+    bits, head = _bits(fields), head_words(fields)
+    heads = np.zeros((count, head), np.uint64)
+    ends = np.full(count, head * WORD, np.uint64)
+    parts: list[pa.BinaryArray] = []
+    pads: list[Numbers] = []
+    for number, (field, slot) in enumerate(zip(fields, slots, strict=True)):
+        if slot.valid is not None:
+            heads[~slot.valid, number // 64] |= np.uint64(1 << number % 64)
+        if slot.data is None:
+            heads[:, bits + number] = slot.words
+            continue
+        sizes = _lengths(slot.data)
+        kept = np.full(count, WIDE_BYTES) if field.kind.is_wide else (sizes + WORD - 1) & -WORD
+        word = ends << np.uint64(32) | sizes.view(np.uint64)
+        if slot.valid is not None and not field.kind.is_wide:  # a wide value keeps its place while it is null
+            word = np.where(slot.valid, word, np.uint64(0))
+        heads[:, bits + number] = word
+        ends += kept.view(np.uint64)
+        parts.append(slot.data)
+        pads.append(kept - sizes)
+    if not parts:
+        return _fixed(pa.py_buffer(heads), count, head * WORD)
+    return _joined(heads, parts, pads)
+
+
+def inner(rows: pa.Array, skipped: int, left_out: int) -> pa.Array:
+    """Rows without some bytes at their beginning and their end. Raises ValueError if one is shorter."""
+    where = placed(rows)
+    starts, sizes = where.starts * WORD + skipped, where.sizes * WORD - skipped - left_out
+    if len(rows) and int(sizes.min()) < 0:
+        raise ValueError(f"a row of {int(where.sizes.min()) * WORD} bytes")
+    return _narrowed(_every_other(where.data, starts, sizes))
+
+
+def beside(rows: pa.Array, words: Words, *, after: bool) -> pa.Array:
+    """Rows with some words, uint64[n, m], before or after each."""
+    order = np.arange(2 * len(rows), dtype=np.int64).reshape(2, -1).T
+    both = [rows.cast(pa.binary()), _binary(words)]
+    return _narrowed(_paired(pa.concat_arrays(both if after else both[::-1]), order))
+
+
+def _bits(fields: Fields) -> int:
+    return (len(fields) + 63) // 64
+
+
+def _values(where: Placed, word: Words, valid: Bools | None) -> pa.BinaryArray:
+    """The values that lie behind the words of rows."""
+    starts, place, size = where.starts * WORD, (word >> np.uint64(32)).view(np.int64), (word & np.uint64(0xFFFFFFFF))
+    sizes = size.view(np.int64)
+    if valid is not None:
+        place, sizes = np.where(valid, place, 0), np.where(valid, sizes, 0)
+    if (place + sizes > where.sizes * WORD).any():
+        raise ValueError("a value points outside its row")
+    return _every_other(where.data, starts + place, sizes)
+
+
+def _every_other(data: pa.Buffer, starts: Numbers, sizes: Numbers) -> pa.BinaryArray:
+    """The bytes at some places, which ascend and do not overlap.
+
+    They and what lies between them are taken for a binary array, of which every other element is wanted.
+    """
+    count = len(starts)
+    if not count:
+        return pa.array([], pa.binary())
+    edges = np.empty(2 * count, np.int32)
+    edges[0::2] = starts
+    edges[1::2] = starts + sizes
+    whole = pa.BinaryArray.from_buffers(pa.binary(), 2 * count - 1, [None, pa.py_buffer(edges), data])
+    return whole.take(arrow(np.arange(0, 2 * count, 2)))
+
+
+def _paired(parts: pa.BinaryArray, order: Numbers) -> pa.BinaryArray:
+    """Binary[n] whose values consist of some others: those of a row of ``order``, int64[n, m]."""
+    taken = parts.take(arrow(order.reshape(-1)))
+    _, offsets, data = taken.buffers()
+    ends = np.frombuffer(offsets, np.int32, len(taken) + 1)[:: order.shape[1]]
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(order), [None, pa.py_buffer(np.ascontiguousarray(ends)), data or pa.py_buffer(b"")]
+    )
+
+
+def _narrowed(rows: pa.BinaryArray) -> pa.Array:
+    """The rows as fixed_size_binary if all have the same length."""
+    sizes = _lengths(rows)
+    if len(rows) and int(sizes[0]) and bool((sizes == sizes[0]).all()):
+        return _fixed(rows.buffers()[2], len(rows), int(sizes[0]))
+    return rows
+
+
+def _joined(heads: Words, parts: Sequence[pa.BinaryArray], pads: Sequence[Numbers]) -> pa.Array:
+    """Rows of their heads, and of values of which each is followed by zeros."""
+    count = len(heads)
+    each = np.arange(count, dtype=np.int64)
+    values = [_binary(heads)]
+    order = np.empty((count, 1 + 2 * len(parts)), np.int64)
+    order[:, 0] = each
+    for number, (part, pad) in enumerate(zip(parts, pads, strict=True)):
+        values.append(part)
+        order[:, 1 + 2 * number] = each + (1 + number) * count
+        order[:, 2 + 2 * number] = pad + (1 + len(parts)) * count
+    return _narrowed(_paired(pa.concat_arrays([*values, _PADS]), order))
+
+
+def _binary(words: Words) -> pa.BinaryArray:
+    """Binary[n] of uint64[n, m]."""
+    count, width = words.shape
+    bounds = (np.arange(count + 1, dtype=np.int64) * width * WORD).astype(np.int32)
+    data = pa.py_buffer(np.ascontiguousarray(words))
+    return pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(bounds), data])
+
+
+def _fixed(data: pa.Buffer, count: int, width: int) -> pa.Array:
+    if not width:  # Arrow has no such type of width 0
+        return pa.array([b""] * count, pa.binary())
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), count, [None, data])
+
+
+def _lengths(values: pa.BinaryArray) -> Numbers:
+    bounds = np.frombuffer(values.buffers()[1], np.int32, len(values) + 1, values.offset * 4)
+    return np.diff(bounds).astype(np.int64)

@@ -1,0 +1,50 @@
+"""Reads the state of one partition of a store, written from ARCHITECTURE.md alone: pyarrow, nothing of keygroups."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc as ipc
+
+Rows = dict[tuple[int, str], tuple[Any, Any]]
+
+
+def read_file(path: Path) -> tuple[dict[str, Any], list[tuple[int, pa.Table]]]:
+    """The manifest of a file, and its rows: tables with their families."""
+    with pa.OSFile(str(path)) as source:
+        streams = [ipc.open_stream(source)]
+        manifest = json.loads(streams[0].schema.metadata[b"keygroups.manifest"])
+        tables = []
+        for number, (family, *_) in enumerate(manifest["parts"]):
+            stream = streams[0] if number == 0 else ipc.open_stream(source)
+            tables.append((family, stream.read_all()))
+    return manifest, tables
+
+
+def read_version(store: Path, version: int | None = None) -> dict[str, list[tuple[Any, Any]]]:
+    """The keys and values of each family.
+
+    Args:
+        store: ``state/<operator>/<partition>[/<store>]`` of a checkpoint.
+        version: a version; None for the latest.
+    """
+    names = "v*.arrows" if version is None else f"v{version:020d}_*.arrows"
+    newest = max(store.glob(names), key=lambda path: (path.name[:21], path.stat().st_mtime, path.name))
+    manifest, tables = read_file(newest)
+    operator = Path(str(store).removesuffix(manifest["store"]))
+    layers = [tables, *(read_file(operator / ref["path"])[1] for ref in manifest["segments"])]
+    rows: Rows = {}
+    for family, table in (part for layer in reversed(layers) for part in layer):
+        for row in table.to_pylist():
+            place, value = (family, repr(row["key"])), row["value"]
+            if value is None:
+                rows.pop(place, None)
+            elif row.get("appended") and place in rows:
+                rows[place] = (row["key"], rows[place][1] + value)
+            else:
+                rows[place] = (row["key"], value)
+    known = {family["id"]: family["name"] for family in manifest["catalog"]["families"]}
+    return {name: [row for (number, _), row in rows.items() if number == family] for family, name in known.items()}
