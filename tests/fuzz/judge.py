@@ -17,6 +17,7 @@ import pyarrow as pa
 import xxhash
 
 from fuzz.rows import Row, manifest_of_file, rows_of_file, rows_of_local, state_of
+from keygroups.runs.run import Piece, pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
 from keygroups.store.version import Version
@@ -26,16 +27,18 @@ _UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, A
 _OMITTED: dict[str, Any] = {
     "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
     "id": "", "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
+    "span": None, "follows": False,
 }  # fmt: skip
 """What a manifest means where it does not say."""
 
 
 class Listed(NamedTuple):
-    """A file as a manifest lists it."""
+    """A file as a manifest lists it, and which of its rows count."""
 
     path: str
     rows: int
     checksum: str
+    span: tuple[int, int]
 
 
 def judge_segment(segment: Segment, expected: Sequence[Row]) -> None:
@@ -116,38 +119,36 @@ class Originals:
         paths = [[ref.path for ref in way if ref.rows] for way in ways]
         plan = _paths(version)
         assert plan in paths, f"WRONG FILES: {plan} where {paths} make the version"
-        self.judge_runs(version, ways[paths.index(plan)], files if forged else self.files)
+        self.judge_pieces(version, ways[paths.index(plan)], files if forged else self.files)
         if forged:
             judge_manifest(version.catalog, manifest_of_file(files[self.latest])["catalog"])
         else:
             judge_manifest(version.catalog, self.manifests[self.latest]["catalog"])
-            runs = [rows_of_local(run.segment.path.read_bytes(), run.segment.layout) for run in version.plan]
-            assert state_of(runs) == self.state, "WRONG STATE"
+            assert state_of([_rows_of_piece(piece) for piece in pieces_of(version.plan)]) == self.state, "WRONG STATE"
 
     def judge_change(self, version: Version, files: Mapping[str, bytes], *, forged: bool) -> None:
         """What a version changed: the rows of its changelog, or where it lists none of its own file."""
         manifest = manifest_of_file(files[self.latest]) if forged else self.manifests[self.latest]
         shown = manifest.get("changelog")
-        ref = _ref(shown) if shown else Listed(self.latest, manifest["rows"], manifest["checksum"])
+        ref = _ref(shown) if shown else _ref({**manifest, "path": self.latest})
         expected = [ref.path] if ref.rows else []
         assert _paths(version) == expected, f"WRONG FILES: {_paths(version)} where {expected} shows the change"
-        self.judge_runs(version, [ref], files if forged else self.files)
+        self.judge_pieces(version, [ref], files if forged else self.files)
         judge_manifest(version.catalog, manifest["catalog"])
 
-    def judge_runs(self, version: Version, listed: Sequence[Listed], files: Mapping[str, bytes]) -> None:
-        """The runs have the rows of their files, and their files are listed with the right rows and checksum."""
-        refs = {ref.path: ref for ref in listed}
-        for run in version.plan:
-            ref = refs[run.files[0].path]
+    def judge_pieces(self, version: Version, listed: Sequence[Listed], files: Mapping[str, bytes]) -> None:
+        """The pieces have the rows of their files, and their files are listed with the right rows and checksum."""
+        for piece, ref in zip(pieces_of(version.plan), [ref for ref in listed if ref.rows], strict=True):
+            assert piece.span == ref.span, f"WRONG ROWS: {piece.span} of {ref}"
             is_changed = files[ref.path] != self.files[ref.path]
             rows = rows_of_file(files[ref.path]) if is_changed else self.rows[ref.path]
-            judge_segment(run.segment, rows)
+            judge_segment(piece.segment, rows)
             manifest = manifest_of_file(files[ref.path]) if is_changed else self.manifests[ref.path]
             known = (len(rows), manifest["checksum"])
             assert (ref.rows, ref.checksum) == known, f"ACCEPTED UNCHECKED: {ref}, the file has {known}"
 
     def _state_by(self, route: Sequence[Listed]) -> dict[tuple[int, bytes], bytes]:
-        return state_of([self.rows[ref.path] for ref in route])
+        return state_of([self.rows[ref.path][slice(*ref.span)] for ref in route])
 
 
 def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
@@ -157,7 +158,7 @@ def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
     while path in files and len(above) < MAX_ROUTE:
         try:
             manifest = manifest_of_file(files[path])
-            above.append(Listed(path, manifest["rows"], manifest["checksum"]))
+            above.append(_ref({**manifest, "path": path}))
             yield [*above, *map(_ref, manifest.get("segments", []))]
             path = f"{latest.rpartition('/')[0]}/{manifest.get('parent')}"
         except _UNREADABLE:  # a damaged parent: no way leads through it
@@ -165,9 +166,15 @@ def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
 
 
 def _ref(raw: Mapping[str, Any]) -> Listed:
-    return Listed(raw["path"], raw["rows"], raw["checksum"])
+    start, stop = raw.get("span") or (0, raw["rows"])
+    return Listed(raw["path"], raw["rows"], raw["checksum"], (start, stop))
+
+
+def _rows_of_piece(piece: Piece) -> Sequence[Row]:
+    return rows_of_local(piece.segment.path.read_bytes(), piece.segment.layout)[slice(*piece.span)]
 
 
 def _paths(version: Version) -> list[str]:
-    assert all(len(run.files) == 1 for run in version.plan), "a run of several files"
-    return [run.files[0].path for run in version.plan]
+    pieces = list(pieces_of(version.plan))
+    assert all(len(piece.files) == 1 for piece in pieces), "a piece of several files"
+    return [piece.files[0].path for piece in pieces]

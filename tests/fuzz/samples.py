@@ -20,7 +20,8 @@ from keygroups.checkpoint.manifest import FileRef, Manifest, Part, read_manifest
 from keygroups.checkpoint.names import FORMAT, FileName, Kind
 from keygroups.segment.block import Block
 from keygroups.segment.file import write_segment
-from keygroups.segment.merge import merge_segments
+from keygroups.segment.merge import merge_runs
+from keygroups.segment.span import Span
 from support.format1 import batches_of, checksum_of, file_of
 
 Bytes = Sequence[bytes | None]
@@ -175,14 +176,13 @@ def versions() -> list[list[Block]]:
 
 def merged(folder: Path, rows: Sequence[Sequence[Block]]) -> Sequence[Block]:
     """The rows of a compacted segment of these versions, oldest first."""
-    segments = [write_segment(folder, each) for each in reversed(rows)]
-    return merge_segments(folder, segments, CATALOG.ids, bottom=True, block_bytes=1 << 20).blocks
+    return merge_runs(folder, rows[::-1], bottom=True, block_bytes=1 << 20).blocks
 
 
 def store(folder: Path) -> dict[str, Sample]:
-    """The files of a store whose version 4 is read over a segment of versions 1 to 3 and has a changelog, by path.
+    """The files of a store whose version 4 is read over a merge of versions 1 to 3 and has a changelog, by path.
 
-    Versions 1 and 2 were written by release 0.1.0.
+    Versions 1 and 2 were written by release 0.1.0. The merge is in two pieces; of the second's file some rows count.
     """
     rows = versions()
     found: dict[str, Sample] = {}
@@ -192,10 +192,13 @@ def store(folder: Path) -> dict[str, Sample]:
         name = named(version, format_=1 if version < 3 else FORMAT)
         _add(found, refs, checkpoint_file(folder, rows[version - 1], name, parent, tuple(reversed(refs))))
     more: list[FileRef] = []
-    _add(found, more, checkpoint_file(folder, merged(folder, rows[:3]), named(3, "segment")))
+    first, *rest = merged(folder, rows[:3])
+    _add(found, more, checkpoint_file(folder, [first], named(2, "segment")))
+    _add(found, more, checkpoint_file(folder, [first, *rest], named(3, "segment")))
     _add(found, more, checkpoint_file(folder, numbered(contents()[2]), named(4, "changelog")))
-    segment, changelog = more
-    _add(found, [], checkpoint_file(folder, rows[3], named(4), str(named(3)), (segment,), changelog=changelog))
+    one, other, changelog = more
+    pieces = (one, other.part(Span(one.rows, other.rows)).following(follows=True))
+    _add(found, [], checkpoint_file(folder, rows[3], named(4), str(named(3)), pieces, changelog=changelog))
     return found
 
 

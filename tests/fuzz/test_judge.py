@@ -113,9 +113,9 @@ def with_runs_in_another_order(loader: Loader, key: VersionKey, downloads: Downl
 
 def with_wrong_rows(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:
     version = loader.load(key, downloads)
-    first = version.plan[0]
+    (first,) = version.plan[0].pieces
     segment = rewritten(first.segment.path.parent, first.segment, with_flipped_byte)
-    return with_plan(version, (Run(segment, first.files), *version.plan[1:]))
+    return with_plan(version, (Run((replace(first, segment=segment),)), *version.plan[1:]))
 
 
 def with_another_catalog(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:

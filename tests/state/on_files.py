@@ -190,8 +190,10 @@ class FileHarness:
         families = {
             f.name: StoredFamily(f.id, f.key_schema, f.value_schema, f.lists) for f in self._version.catalog.families
         }
-        segments = tuple(str(run.segment.path) for run in self._version.plan)
-        return View(mkdtemp(dir=self._folder), segments, families, KEY_GROUPS, self._watermark, self._now)
+        runs = tuple(
+            tuple(StoredPiece(str(piece.segment.path), piece.span) for piece in run.pieces) for run in self._version.plan
+        )
+        return View(mkdtemp(dir=self._folder), runs, families, KEY_GROUPS, self._watermark, self._now)
 
     def _schema(self, rows: list[tuple[Any, Any, int]]) -> spark.StructType:
         """Schema of the keys, which the first row decides on."""

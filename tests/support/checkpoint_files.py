@@ -46,7 +46,7 @@ def write(
 
 def restore(folder: Path, path: Path, ref: FileRef, catalog: Catalog) -> Segment:
     """The file as a local segment."""
-    return restore_segment(folder, blocks_of(path, ref, catalog.ids, MAX_PARALLELISM), ref.path, BLOCK_BYTES)
+    return restore_segment(folder, blocks_of(path, ref, MAX_PARALLELISM), ref.path, BLOCK_BYTES)
 
 
 def through_a_file(folder: Path, blocks: Sequence[Block], compression: str = "zstd", families: int = 1) -> Segment:

@@ -71,8 +71,10 @@ class LocalStore:
         """Merge the latest version's runs, and put the merged segment into the checkpoint."""
         compacted = self.store.compact(thorough=True)
         assert compacted is not None, "no merge is due"
-        self.upload(compacted[1])
-        return compacted[1]
+        _, upload = compacted
+        assert upload is not None, "the merge has no rows"
+        self.upload(upload)
+        return upload
 
     def upload(self, upload: Upload) -> None:
         """Put a file into the checkpoint."""
@@ -142,6 +144,6 @@ def rows_of(version: Version) -> dict[int, int]:
     """The keys and values of a version."""
     rows: dict[bytes, bytes | None] = {}
     for run in reversed(version.plan):
-        for block in run.segment.blocks:
+        for block in run.blocks():
             rows |= zip(block.key.to_pylist(), block.value.to_pylist(), strict=True)
     return {int.from_bytes(k, "big"): int.from_bytes(v, "big") for k, v in rows.items() if v is not None}

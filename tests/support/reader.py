@@ -12,16 +12,16 @@ import pyarrow.ipc as ipc
 Rows = dict[tuple[int, str], tuple[Any, Any]]
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], list[tuple[int, pa.Table]]]:
-    """The manifest of a file, and its rows: tables with their families."""
+def read_file(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any]]]]:
+    """The manifest of a file, and its rows, each with the number of its family."""
     with pa.OSFile(str(path)) as source:
-        streams = [ipc.open_stream(source)]
-        manifest = json.loads(streams[0].schema.metadata[b"keygroups.manifest"])
-        tables = []
+        stream = ipc.open_stream(source)
+        manifest = json.loads(stream.schema.metadata[b"keygroups.manifest"])
+        rows = []
         for number, (family, *_) in enumerate(manifest["parts"]):
-            stream = streams[0] if number == 0 else ipc.open_stream(source)
-            tables.append((family, stream.read_all()))
-    return manifest, tables
+            stream = stream if number == 0 else ipc.open_stream(source)
+            rows += [(family, row) for row in stream.read_all().to_pylist()]
+    return manifest, rows
 
 
 def read_version(store: Path, version: int | None = None) -> dict[str, list[tuple[Any, Any]]]:
@@ -33,18 +33,19 @@ def read_version(store: Path, version: int | None = None) -> dict[str, list[tupl
     """
     names = "v*.arrows" if version is None else f"v{version:020d}_*.arrows"
     newest = max(store.glob(names), key=lambda path: (path.name[:21], path.stat().st_mtime, path.name))
-    manifest, tables = read_file(newest)
+    manifest, layer = read_file(newest)
     operator = Path(str(store).removesuffix(manifest["store"]))
-    layers = [tables, *(read_file(operator / ref["path"])[1] for ref in manifest["segments"])]
+    layers = [layer]
+    for ref in manifest["segments"]:
+        layers.append(read_file(operator / ref["path"])[1][slice(*ref.get("span", (None,)))])
     rows: Rows = {}
-    for family, table in (part for layer in reversed(layers) for part in layer):
-        for row in table.to_pylist():
-            place, value = (family, repr(row["key"])), row["value"]
-            if value is None:
-                rows.pop(place, None)
-            elif row.get("appended") and place in rows:
-                rows[place] = (row["key"], rows[place][1] + value)
-            else:
-                rows[place] = (row["key"], value)
+    for family, row in (one for layer in reversed(layers) for one in layer):
+        place, value = (family, repr(row["key"])), row["value"]
+        if value is None:
+            rows.pop(place, None)
+        elif row.get("appended") and place in rows:
+            rows[place] = (row["key"], rows[place][1] + value)
+        else:
+            rows[place] = (row["key"], value)
     known = {family["id"]: family["name"] for family in manifest["catalog"]["families"]}
     return {name: [row for (number, _), row in rows.items() if number == family] for family, name in known.items()}

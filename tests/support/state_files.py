@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -83,9 +83,9 @@ def live_key_groups(checkpoint: Path, store: Store, partition: int, version: int
         version: Version of the state, which is the batch's number plus one.
     """
     top = next(_folder(checkpoint, store, partition).glob(f"v{version:020d}_*.arrows"))
-    below = [_folder(checkpoint, store) / segment["path"] for segment in manifest_of(top)["segments"]]
+    below = [(_folder(checkpoint, store) / ref["path"], ref.get("span")) for ref in manifest_of(top)["segments"]]
     newest: dict[tuple[int, str], int | None] = {}
-    for file in [file for path in [top, *below] for file in _read(path)]:
+    for file in [file for path, span in [(top, None), *below] for file in _read(path, span)]:
         for key, group, live in zip(file.keys, file.key_group.tolist(), file.live.tolist(), strict=True):
             newest.setdefault((file.family, key), group if live else None)
     return Counter(group for group in newest.values() if group is not None)
@@ -98,13 +98,14 @@ def _folder(checkpoint: Path, store: Store, partition: int | None = None) -> Pat
     return folder / str(partition) / ("" if store.name == "default" else store.name)
 
 
-def _read(path: Path) -> Iterator[StateFile]:
+def _read(path: Path, span: Sequence[int] | None = None) -> Iterator[StateFile]:
     manifest = manifest_of(path)
     encoders = {family["id"]: family["encoder"] for family in manifest["catalog"]["families"]}
     with pa.OSFile(str(path)) as source:
         tables = [(part[0], ipc.open_stream(source).read_all()) for part in manifest["parts"]]
-    for family in sorted({number for number, _ in tables}) or list(encoders)[:1]:
-        rows = [row for number, table in tables if number == family for row in table.to_pylist()]
+    counted = [(number, row) for number, table in tables for row in table.to_pylist()][slice(*span or (None,))]
+    for family in sorted({number for number, _ in counted}) or list(encoders)[:1]:
+        rows = [row for number, row in counted if number == family]
         if family in encoders:  # else it was removed since
             yield StateFile(
                 path=path,

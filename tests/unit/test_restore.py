@@ -37,7 +37,7 @@ def restored(
     path = folder / "file"
     path.write_bytes(data)
     ref = FileRef(NAME, rows, len(data), Forged() if checksum is None else checksum)
-    return restore_segment(folder, blocks_of(path, ref, CATALOG.ids, 28_800), NAME, BLOCK_BYTES, check)
+    return restore_segment(folder, blocks_of(path, ref, 28_800), NAME, BLOCK_BYTES, check)
 
 
 def batch_of(rows: Block) -> pa.RecordBatch:

@@ -20,7 +20,7 @@ from keygroups.errors import CheckpointError, InternalError
 from keygroups.segment.block import Block, has_appends
 from keygroups.segment.chunk import APPENDED, HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.merge import merge_segments
+from keygroups.segment.merge import merge_runs
 from support.checkpoint_files import plain_catalog, restore, through_a_file, write
 
 Row = tuple[bytes, bytes | None]
@@ -93,7 +93,7 @@ def test_a_merge_keeps_the_newest_row(
     with TemporaryDirectory() as name:
         folder = Path(name)
         segments = [segment_of(folder, rows, bits) for rows in batches]
-        merged = merge_segments(folder, segments, {0}, bottom=bottom, block_bytes=block_bytes)
+        merged = merge_runs(folder, [s.blocks for s in segments], bottom=bottom, block_bytes=block_bytes)
         newest: dict[bytes, bytes | None] = {}
         for rows in reversed(batches):
             newest |= rows
@@ -168,8 +168,9 @@ def test_appended_values_follow_those_of_older_rows(
         folder = Path(name)
         model: dict[bytes, bytes] = {}
         segments = [_appends(folder, batch, bits, model) for batch in batches]
-        merged = [merge_segments(folder, segments[:0:-1], {0}, bottom=False, block_bytes=64), segments[0]]
-        whole = merge_segments(folder, merged if len(segments) > 1 else segments, {0}, bottom=True, block_bytes=64)
+        runs = [segment.blocks for segment in segments]
+        newer = merge_runs(folder, runs[:0:-1], bottom=False, block_bytes=64)
+        whole = merge_runs(folder, [newer.blocks, runs[0]] if len(runs) > 1 else runs, bottom=True, block_bytes=64)
         assert dict(rows_of(whole.blocks)) == model
         assert not any(map(has_appends, whole.blocks))
 

@@ -14,7 +14,8 @@ from keygroups.checkpoint.file_writer import write_file
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.errors import CheckpointError, RetryError
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.run import Run, durable_files
+from keygroups.runs.run import durable_files
+from keygroups.segment.file import Segment
 from keygroups.store.downloads import Downloads
 from keygroups.store.version import Version, VersionKey
 from support.local_store import HEAD_BYTES, LocalStore, rows_of
@@ -95,7 +96,7 @@ def test_a_commit_takes_over_a_merge_that_ends_meanwhile(local: LocalStore, monk
     with during_write(monkeypatch, local.compact):
         version = local.write(parent, {30: 3}, 21)
     assert len(version.plan) == 2
-    assert version.plan[1].segment is local.store.known(parent.key).plan[0].segment
+    assert version.plan[1].shape == local.store.known(parent.key).plan[0].shape
     assert len(rows_of(version)) == 21
 
 
@@ -178,7 +179,7 @@ def test_a_run_is_never_changed_in_place(local: LocalStore) -> None:
     assert durable_files(parent.plan) == before
     assert [str(ref.name) for ref in durable_files(local.store.known(parent.key).plan)] == [upload.name]
     with pytest.raises(AttributeError):
-        parent.plan[0].files = ()  # type: ignore[misc]
+        parent.plan[0].pieces = ()  # type: ignore[misc]
 
 
 def test_loads_at_the_same_time_do_not_share_downloads(local: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +188,7 @@ def test_loads_at_the_same_time_do_not_share_downloads(local: LocalStore, monkey
     store = local.reopened()
     restore, others = LocalRuns.restore, [lambda: local.load(version)]
 
-    def interrupted(self: LocalRuns, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Run:
+    def interrupted(self: LocalRuns, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Segment:
         if others:
             others.pop()()
         return restore(self, source, ref, catalog, max_parallelism)

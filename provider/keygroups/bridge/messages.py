@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import msgspec
 
 from keygroups.checkpoint.catalog import Catalog
+from keygroups.runs.run import Piece, pieces_of
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.layout import BlockLayout
@@ -26,11 +29,12 @@ class Open(Message, frozen=True):
 
 
 class Load(Message, frozen=True):
-    """Load a version."""
+    """Load a version. ``known`` are ids of segments that the JVM has mapped: the answer does not describe them."""
 
     store: int
     key: VersionKey
     downloads: Downloads
+    known: frozenset[str] = frozenset()
 
 
 class ReadChange(Message, frozen=True):
@@ -52,7 +56,10 @@ class Apply(Message, frozen=True):
 
 
 class Commit(Message, frozen=True):
-    """Hand over the last chunks of a session and make the next version, without any earlier row if ``empty``."""
+    """Hand over the last chunks of a session and make the next version, without any earlier row if ``empty``.
+
+    For ``known``, see ``Load``.
+    """
 
     store: int
     session: str
@@ -63,6 +70,7 @@ class Commit(Message, frozen=True):
     batch_time: int = 0
     empty: bool = False
     changelog: list[Chunk] = []
+    known: frozenset[str] = frozenset()
 
 
 class Abort(Message, frozen=True):
@@ -80,10 +88,11 @@ class Forget(Message, frozen=True):
 
 
 class Compact(Message, frozen=True):
-    """Compact the latest version, if a merge is due."""
+    """Do the next piece of a merge of the latest version, if one is due. For ``known``, see ``Load``."""
 
     store: int
     thorough: bool
+    known: frozenset[str] = frozenset()
 
 
 class Uploaded(Message, frozen=True):
@@ -118,12 +127,26 @@ class SegmentView(Message, frozen=True):
     blocks: list[BlockLayout]
 
 
+class PieceView(Message, frozen=True):
+    """Rows of a segment, from ``start`` to ``stop`` (exclusive)."""
+
+    id: str
+    start: int
+    stop: int
+
+
 class VersionView(Message, frozen=True):
-    """A version as the JVM sees it: segments newest first."""
+    """A version as the JVM sees it.
+
+    Attributes:
+        runs: newest first; of each the pieces in the order of their rows.
+        segments: those of the pieces that the JVM does not know.
+    """
 
     key: VersionKey
     catalog: Catalog
     max_parallelism: int
+    runs: list[list[PieceView]]
     segments: list[SegmentView]
 
 
@@ -151,10 +174,10 @@ class Committed(Message, frozen=True):
 
 
 class Compacted(Message, frozen=True):
-    """The latest version with the merged run, and the file to upload."""
+    """The latest version with the merged piece, and the file to upload unless the piece has no rows."""
 
     version: VersionView
-    upload: Upload
+    upload: Upload | None
 
 
 class Want(Message, frozen=True):
@@ -179,11 +202,17 @@ def segment_view(segment: Segment) -> SegmentView:
     )
 
 
-def version_view(version: Version) -> VersionView:
-    """The version as the JVM sees it."""
+def _piece_view(piece: Piece) -> PieceView:
+    return PieceView(id=piece.segment.id, start=piece.span.start, stop=piece.span.stop)
+
+
+def version_view(version: Version, known: Container[str] = ()) -> VersionView:
+    """The version as the JVM sees it that knows some segments."""
+    segments = {piece.segment.id: piece.segment for piece in pieces_of(version.plan)}
     return VersionView(
         key=version.key,
         catalog=version.catalog,
         max_parallelism=version.max_parallelism,
-        segments=[segment_view(run.segment) for run in version.plan],
+        runs=[[_piece_view(piece) for piece in run.pieces] for run in version.plan],
+        segments=[segment_view(segment) for id_, segment in segments.items() if id_ not in known],
     )

@@ -96,7 +96,7 @@ class Server:
         version = self._store(request.store).load(request.key, request.downloads)
         if version.catalog.num_keys >= BIG_ROWS:
             release_unused()
-        return m.version_view(version)
+        return m.version_view(version, request.known)
 
     def _change(self, request: m.ReadChange) -> m.ChangeView:
         change = self._store(request.store).change(request.key, request.downloads, writes=request.writes)
@@ -115,7 +115,7 @@ class Server:
         compact = store.wants_compaction(version)
         if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:
             release_unused()
-        return m.Committed(version=m.version_view(version), uploads=uploads, compact=compact, write_millis=millis)
+        return m.Committed(version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis)
 
     def _compact(self, request: m.Compact) -> m.Compacted | None:
         store = self._store(request.store)
@@ -124,7 +124,7 @@ class Server:
             return None
         release_unused()
         version, upload = done
-        return m.Compacted(version=m.version_view(version), upload=upload)
+        return m.Compacted(version=m.version_view(version, request.known), upload=upload)
 
     def _close(self, request: m.Close) -> None:
         if (store := self._stores.pop(request.store, None)) is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 import xxhash
@@ -13,13 +13,12 @@ from keygroups.segment.block import Block
 from keygroups.segment.ipc_messages import read_batch, read_schema
 
 
-def read_blocks(source: pa.NativeFile, manifest: Manifest, families: Container[int]) -> Iterator[Block]:
-    """The blocks of some families, in order.
+def read_blocks(source: pa.NativeFile, manifest: Manifest) -> Iterator[Block]:
+    """The blocks of all families, in order.
 
     Args:
         source: the file.
         manifest: in its head.
-        families: numbers of the families that are wanted.
 
     Raises:
         ValueError, OSError, pa.ArrowException: a block is not as its manifest says.
@@ -29,8 +28,6 @@ def read_blocks(source: pa.NativeFile, manifest: Manifest, families: Container[i
     start = source.tell()
     for number, part in enumerate(manifest.parts):
         rows = rows if number and manifest.parts[number - 1].family == part.family else 0
-        if part.family not in families:
-            continue
         form = forms.of(part.family)
         schema = first if number == 0 else _schema(source, start, part)
         form.check(schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,13 +14,12 @@ from keygroups.segment.block import Block
 from keygroups.segment.restore import FIX, reading
 
 
-def blocks_of(path: Path, ref: FileRef, families: Container[int], max_parallelism: int) -> Iterator[Block]:
+def blocks_of(path: Path, ref: FileRef, max_parallelism: int) -> Iterator[Block]:
     """The blocks of a downloaded file, in order.
 
     Args:
         path: the local copy.
         ref: what a manifest says of the file.
-        families: numbers of the families that are wanted; a file of format 1 gives all.
         max_parallelism: the number of key groups.
 
     Raises:
@@ -40,4 +39,4 @@ def blocks_of(path: Path, ref: FileRef, families: Container[int], max_parallelis
             raise CheckpointError(
                 "a file of the checkpoint is damaged", path=ref.path, expected=ref.checksum, found=found, fix=FIX
             )
-        yield from file_reader.read_blocks(source, manifest, families)
+        yield from file_reader.read_blocks(source, manifest)

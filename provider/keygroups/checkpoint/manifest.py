@@ -20,6 +20,7 @@ from keygroups.errors import CheckpointError, InternalError, VersionError
 from keygroups.segment.block import MAX_PARALLELISM
 from keygroups.segment.ipc_messages import read_schema
 from keygroups.segment.restore import reading
+from keygroups.segment.span import Span
 
 MAX_BYTES = 64 << 20
 """Of the JSON; 100,000 column families take less."""
@@ -66,20 +67,37 @@ class Part(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
     blocks: list[BlockRef]
 
 
-class FileRef(msgspec.Struct, frozen=True):
-    """A file that a version needs.
+class FileRef(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Rows of a file that a version needs.
 
     Attributes:
         path: relative to the operator's folder: ``<partition>[/<store>]/<name>``.
         rows: rows in it, tombstones included.
         bytes: its length.
         checksum: xxh3-128 of its manifest; of a file of format 1, of its column buffers, uncompressed.
+        span: which of its rows count, counted over all its blocks; None if all do. Others are in another file by now.
+        follows: whether the rows lie behind those of the file that is listed before, in one sorted run.
     """
 
     path: str
     rows: Count
     bytes: Count
     checksum: str
+    span: Span | None = None
+    follows: bool = False
+
+    @property
+    def counted(self) -> Span:
+        """Which rows count."""
+        return self.span or Span(0, self.rows)
+
+    def part(self, span: Span) -> FileRef:
+        """A reference to some of its rows, alone."""
+        return msgspec.structs.replace(self, span=None if span == (0, self.rows) else span, follows=False)
+
+    def following(self, *, follows: bool) -> FileRef:
+        """The same reference, as the next file of a run or as the first."""
+        return msgspec.structs.replace(self, follows=follows)
 
     @property
     def name(self) -> FileName:
@@ -149,6 +167,7 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         return ["no path leaves the operator's folder"]
     versions = [ref.name.version for ref in manifest.segments]
     parent = parse_name(manifest.parent)
+    logged = (manifest.changelog,) if manifest.changelog else ()
     rules = {
         "the number of key groups lies in 1..32768": 1 <= manifest.max_parallelism <= MAX_PARALLELISM,
         "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *num_keys) >= 0,
@@ -160,6 +179,11 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         "blocks lie one behind another": _in_order(manifest.parts),
         "the rows are those of the blocks": manifest.format == 1
         or manifest.rows == sum(block.rows for part in manifest.parts for block in part.blocks),
+        "references are to rows of files": all(
+            0 <= ref.counted.start < max(ref.counted.stop, 1) <= max(ref.rows, 1) for ref in manifest.segments
+        ),
+        "the first file follows no other": not any(ref.follows for ref in (manifest.segments[:1] + logged)),
+        "all rows of a changelog count": not any(ref.span for ref in logged),
         "only a version file names others": manifest.kind == "version" or not (manifest.segments or manifest.changelog),
         "the changelog is that of the version": manifest.changelog is None
         or manifest.changelog.path

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from keygroups.partition.sealed import Sealed
+from keygroups.partition.view import StoredPiece
 from keygroups.segment.block import Block
 from keygroups.segment.streams import read_streams
 
@@ -17,16 +18,17 @@ class Segments:
     """The segments of a version.
 
     Args:
-        paths: Their files, newest first.
+        runs: Its sorted runs, newest first.
     """
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, runs: Sequence[Sequence[StoredPiece]]) -> None:
         """Map the files."""
-        self._blocks = [_blocks(Path(path)) for path in paths]
+        files = {path: _blocks(Path(path)) for path in {piece.path for run in runs for piece in run}}
+        self._runs = [[block for piece in run for block in piece.span.of(files[piece.path])] for run in runs]
 
     def family(self, number: int | None) -> Sealed:
         """Give the rows of a column family; None is one that the version does not have."""
-        return Sealed([[block for block in blocks if block.family == number] for blocks in self._blocks])
+        return Sealed([[block for block in blocks if block.family == number] for blocks in self._runs])
 
 
 def _blocks(path: Path) -> list[Block]:

@@ -28,7 +28,7 @@ from keygroups.partition.values import FileValues
 from keygroups.partition.view import StoredFamily, View, Written, WrittenChunk, WrittenFamily
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.merge import merge_segments
+from keygroups.segment.merge import merge_runs
 from keygroups.segment.split import split_blocks
 from keygroups.state.descriptors import MapStateDescriptor, StateDescriptor
 from keygroups.state.errors import StateError
@@ -92,7 +92,7 @@ class FileTables:
         """
         self._view, self._keys, self._key_schema, self._uid = view, keys, key_schema, uid
         _require_same_operator(view, uid)
-        self._segments = Segments(view.segments)
+        self._segments = Segments(view.runs)
         self.kept: list[KeptTable] = []
         self.rows = 0
         self.timers = {domain: self._timers(name) for domain, name in TIMER_FAMILIES.items()}
@@ -143,7 +143,8 @@ class FileTables:
         kept.spilled.insert(0, segment)
         if len(kept.spilled) > MOST_SPILLED:
             folder = Path(self._view.folder)
-            kept.spilled = [merge_segments(folder, kept.spilled, {0}, bottom=False, block_bytes=BLOCK_BYTES)]
+            runs = [spilled.blocks for spilled in kept.spilled]
+            kept.spilled = [merge_runs(folder, runs, bottom=False, block_bytes=BLOCK_BYTES)]
         kept.table.sealed.put_over([spilled.blocks for spilled in kept.spilled])
 
     def finish(self, metrics: dict[str, int]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from keygroups.segment.span import Span
+
 
 class StoredFamily(msgspec.Struct, frozen=True, rename="camel"):
     """A column family of a version.
@@ -21,12 +23,24 @@ class StoredFamily(msgspec.Struct, frozen=True, rename="camel"):
     lists: bool
 
 
+class StoredPiece(msgspec.Struct, frozen=True):
+    """Rows of a segment.
+
+    Attributes:
+        path: Its file.
+        span: Which of its rows count.
+    """
+
+    path: str
+    span: Span
+
+
 class View(msgspec.Struct, frozen=True, rename="camel"):
     """The version that a task begins with.
 
     Attributes:
         folder: Where the worker writes its files.
-        segments: Paths of the version's segments, newest first.
+        runs: The version's sorted runs, newest first; of each the pieces in the order of their rows.
         families: The version's column families by their names.
         max_parallelism: Number of key groups.
         watermark: Event time that has passed, in milliseconds since 1970.
@@ -36,7 +50,7 @@ class View(msgspec.Struct, frozen=True, rename="camel"):
     """
 
     folder: str
-    segments: tuple[str, ...]
+    runs: tuple[tuple[StoredPiece, ...], ...]
     families: dict[str, StoredFamily]
     max_parallelism: int
     watermark: int

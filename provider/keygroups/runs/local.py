@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.row_check import RowCheck
-from keygroups.runs.run import Run
 from keygroups.segment.block import Block
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
-from keygroups.segment.merge import merge_segments
+from keygroups.segment.merge import merge_runs
 from keygroups.segment.restore import restore_segment
 from keygroups.segment.split import split_blocks
 
@@ -40,18 +39,12 @@ class LocalRuns:
         """Write rows to a new segment. Raises CapacityError."""
         return write_segment(self._folder, blocks)
 
-    def merge(self, segments: Sequence[Segment], families: Container[int], *, bottom: bool) -> Segment:
-        """Merge the rows of these families, newest segment first. Raises CapacityError.
+    def merge(self, runs: Sequence[Sequence[Block]], *, bottom: bool) -> Segment:
+        """Merge sorted runs, newest first. Raises CapacityError. See ``merge_runs``."""
+        return merge_runs(self._folder, runs, bottom=bottom, block_bytes=self._block_bytes)
 
-        Args:
-            segments: newest first.
-            families: column families to keep.
-            bottom: whether no older run lies below; tombstones are then dropped.
-        """
-        return merge_segments(self._folder, segments, families, bottom=bottom, block_bytes=self._block_bytes)
-
-    def restore(self, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Run:
-        """Make a downloaded file of the checkpoint a run, if it is intact.
+    def restore(self, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Segment:
+        """Make a downloaded file of the checkpoint a segment, if it is intact.
 
         Args:
             source: the local copy.
@@ -63,5 +56,5 @@ class LocalRuns:
             CheckpointError: the file is damaged, or its rows are not those of the families.
             CapacityError: the local disk is full.
         """
-        blocks = blocks_of(source, ref, catalog.ids, max_parallelism)
-        return Run(restore_segment(self._folder, blocks, ref.path, self._block_bytes, RowCheck(catalog)), (ref,))
+        blocks = blocks_of(source, ref, max_parallelism)
+        return restore_segment(self._folder, blocks, ref.path, self._block_bytes, RowCheck(catalog))

@@ -2,31 +2,119 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeAlias
 
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.segment.block import has_appends
+from keygroups.segment.block import Block, has_appends
 from keygroups.segment.file import Segment
+from keygroups.segment.span import Span
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Rows of a local segment and the durable files that hold the same rows.
+
+    Attributes:
+        segment: the rows, mapped.
+        span: which of its rows count.
+        files: newest first. One file with the rows of the segment in their order, or, of a merged segment that is not
+            uploaded yet, those it was merged from.
+        is_durable: whether it is that one file.
+    """
+
+    segment: Segment
+    span: Span
+    files: tuple[FileRef, ...]
+    is_durable: bool = True
+
+    def blocks(self) -> list[Block]:
+        """The rows that count."""
+        return list(self.span.of(self.segment.blocks))
+
+    def part(self, start: int, stop: int) -> Piece | None:
+        """Some of these rows, counted from the first of them; None if that is none. It has to be durable."""
+        span = Span(self.span.start + start, self.span.start + stop)
+        (file,) = self.files
+        return Piece(self.segment, span, (file.part(span),)) if span.rows else None
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A local segment and the durable files that hold the same rows.
+    """Rows in one order, of which no key comes twice.
 
     Attributes:
-        segment: the rows, mapped.
-        files: newest first. One file, or, of a merged segment that is not uploaded yet, those it was merged from.
+        pieces: one behind another.
     """
 
-    segment: Segment
-    files: tuple[FileRef, ...]
+    pieces: tuple[Piece, ...]
+
+    @property
+    def rows(self) -> int:
+        """Number of rows, tombstones included."""
+        return sum(piece.span.rows for piece in self.pieces)
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether each piece is a file."""
+        return all(piece.is_durable for piece in self.pieces)
+
+    @property
+    def shape(self) -> tuple[tuple[str, Span], ...]:
+        """Which rows of which segments these are."""
+        return tuple((piece.segment.id, piece.span) for piece in self.pieces)
+
+    def blocks(self) -> list[Block]:
+        """All rows."""
+        return [block for piece in self.pieces for block in piece.blocks()]
+
+    def part(self, start: int, stop: int) -> Run | None:
+        """Some of the rows of a durable run; None if that is none."""
+        pieces, at = [], 0
+        for piece in self.pieces:
+            low, high = max(start - at, 0), min(stop - at, piece.span.rows)
+            if low < high and (part := piece.part(low, high)) is not None:
+                pieces.append(part)
+            at += piece.span.rows
+        return Run(tuple(pieces)) if pieces else None
+
+    def files(self) -> Iterator[FileRef]:
+        """The durable files; where they may have the same keys, newer ones come first."""
+        before: Piece | None = None
+        for piece in self.pieces:
+            follows = before is not None and before.is_durable and piece.is_durable
+            yield from (ref.following(follows=follows) for ref in piece.files)
+            before = piece
+
+    def is_in_order(self) -> bool:
+        """Whether each piece lies behind the one before."""
+        ends = [(piece.blocks()[0], piece.blocks()[-1]) for piece in self.pieces]
+        return all(_precedes(left[1], right[0]) for left, right in pairwise(ends))
 
 
-Plan = tuple[Run, ...]
+Plan: TypeAlias = tuple[Run, ...]
 """Runs, newest first; together with the overlay they are the state a session sees."""
 
 
-def advance(plan: Plan, change: Run, num_keys: int) -> Plan:
+def plan_of(pieces: Iterable[Piece]) -> Plan:
+    """The plan of the pieces of files, as a manifest lists them."""
+    runs: list[list[Piece]] = []
+    for piece in pieces:
+        if runs and piece.files[0].follows:
+            runs[-1].append(piece)
+        else:
+            runs.append([piece])
+    return tuple(Run(tuple(run)) for run in runs)
+
+
+def pieces_of(plan: Plan) -> Iterator[Piece]:
+    """The pieces of a plan."""
+    return (piece for run in plan for piece in run.pieces)
+
+
+def advance(plan: Plan, change: Piece, num_keys: int) -> Plan:
     """The plan after a commit.
 
     Args:
@@ -34,26 +122,51 @@ def advance(plan: Plan, change: Run, num_keys: int) -> Plan:
         change: the rows that the session changed.
         num_keys: keys of the new version.
     """
-    blocks = change.segment.blocks
+    blocks = change.blocks()
     tombstones = sum(block.value.null_count for block in blocks)
-    if change.segment.rows - tombstones == num_keys and not any(map(has_appends, blocks)):
-        return (change,) if num_keys else ()  # every key was written or removed: no older run is needed
-    return (change, *plan) if change.segment.rows else plan
+    changed = Run((change,))
+    if changed.rows - tombstones == num_keys and not any(map(has_appends, blocks)):
+        return (changed,) if num_keys else ()  # every key was written or removed: no older run is needed
+    return (changed, *plan) if changed.rows else plan
 
 
-def substitute(plan: Plan, covered: Plan, merged: Segment) -> Plan:
-    """The plan with the merged segment in place of the covered ones, if it holds these next to each other.
+def place_of(plan: Plan, part: Plan) -> slice | None:
+    """Where a plan has the rows of these runs next to each other, in whatever files; None if it does not."""
+    shapes, wanted = [run.shape for run in plan], [run.shape for run in part]
+    starts = range(len(plan) - len(part) + 1)
+    start = next((start for start in starts if shapes[start : start + len(part)] == wanted), None)
+    return None if start is None else slice(start, start + len(part))
 
-    The files are those that the plan has for them: an upload may have ended during the merge.
+
+def substitute(plan: Plan, covered: Plan, merged: Callable[[Plan], Plan]) -> Plan:
+    """The plan with what is made of some of its runs in their place, if it has them.
+
+    Args:
+        plan: of a version.
+        covered: the runs. The plan may have other files for them: an upload may have ended meanwhile.
+        merged: gets them as the plan has them.
     """
-    length, segments = len(covered), [run.segment for run in covered]
-    for start in range(len(plan) - length + 1):
-        replaced = plan[start : start + length]
-        if all(run.segment is other for run, other in zip(replaced, segments, strict=True)):
-            return (*plan[:start], Run(merged, durable_files(replaced)), *plan[start + length :])
-    return plan
+    place = place_of(plan, covered)
+    return plan if place is None else (*plan[: place.start], *merged(plan[place]), *plan[place.stop :])
+
+
+def uploaded(plan: Plan, segment: Segment, ref: FileRef) -> Plan:
+    """The plan with a file in place of those that a segment was merged from."""
+    return tuple(Run(tuple(_uploaded(piece, segment, ref) for piece in run.pieces)) for run in plan)
 
 
 def durable_files(plan: Plan) -> tuple[FileRef, ...]:
     """The files of a plan, newest first."""
-    return tuple(ref for run in plan for ref in run.files)
+    return tuple(ref for run in plan for ref in run.files())
+
+
+def _uploaded(piece: Piece, segment: Segment, ref: FileRef) -> Piece:
+    if piece.segment is not segment or piece.is_durable:
+        return piece
+    return replace(piece, files=(ref.part(piece.span),), is_durable=True)
+
+
+def _precedes(block: Block, other: Block) -> bool:
+    """Whether all rows of a block come before those of another: by family, locator and key."""
+    end, start = (block.family, block.locator[-1]), (other.family, other.locator[0])
+    return bool(end < start or (end == start and block.key[-1].as_py() < other.key[0].as_py()))

@@ -1,8 +1,8 @@
-"""Merging segments: the newest row of a key wins; a range of rows at a time, so memory stays bounded."""
+"""Merging sorted runs: the newest row of a key wins; a range of rows at a time, so memory stays bounded."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keygroups.segment.block import Block, Locators, concat
+from keygroups.segment.span import END, Position
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.fold import fold, without_tombstones
 from keygroups.segment.sort import sort_rows
@@ -18,36 +19,41 @@ from keygroups.segment.split import split_range
 SAMPLES_PER_BLOCK = 64
 
 
-def merge_segments(
-    folder: Path, segments: Sequence[Segment], families: Container[int], *, bottom: bool, block_bytes: int
-) -> Segment:
-    """Merge segments into a new one.
+def merge_runs(folder: Path, runs: Sequence[Sequence[Block]], *, bottom: bool, block_bytes: int) -> Segment:
+    """Merge sorted runs into a new segment.
 
     Args:
         folder: where the new local segment goes.
-        segments: newest first.
-        families: column families that still exist; rows of others are dropped.
-        bottom: True if no older segment lies below these; tombstones are then dropped.
+        runs: newest first; of each its blocks, in order.
+        bottom: True if no older run lies below these; tombstones are then dropped.
         block_bytes: about how many bytes of input make a block of the output, at most twice as many.
 
     Raises:
         CapacityError: the local disk is full.
     """
-    runs = [[b for b in s.blocks if b.family in families] for s in segments]
     numbers = sorted({b.family for run in runs for b in run})
     per_family = ([[b for b in run if b.family == number] for run in runs] for number in numbers)
-    merged = write_segment(folder, chain.from_iterable(_merged(family, bottom, block_bytes) for family in per_family))
-    for segment in segments:
-        segment.release_pages()
-    return merged
+    return write_segment(folder, chain.from_iterable(_merged(family, bottom, block_bytes) for family in per_family))
 
 
-def _merged(runs: Sequence[Sequence[Block]], bottom: bool, block_bytes: int) -> Iterator[Block]:
-    bounds = _split_points(runs, block_bytes)
-    for low, high in zip([None, *bounds], [*bounds, None], strict=True):
-        parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
-        if parts:
-            yield from (newest_rows(rows, bottom=bottom) for rows in split_range(parts, 2 * block_bytes))
+def cut_after(runs: Sequence[Sequence[Block]], nbytes: int) -> Position:
+    """Where about so many bytes of sorted runs end, by a sample of each block; ``END`` if there are not many more.
+
+    Args:
+        runs: of each its blocks, in order.
+        nbytes: at least one locator's rows lie before the place, however many bytes they have.
+    """
+    blocks = sorted((b for run in runs for b in run), key=lambda b: (b.family, int(b.locator[0])))
+    before = np.cumsum([b.nbytes for b in blocks])
+    if not len(blocks) or before[-1] <= nbytes * 3 // 2:
+        return END
+    first = blocks[0]
+    near = blocks[: int(np.searchsorted(before, 2 * nbytes)) + len(runs)]
+    samples = [(b.family, int(locator), b.nbytes / n) for b in near for n, locator in _weighted(b)]
+    samples.sort()
+    at = int(np.searchsorted(np.cumsum([weight for _, _, weight in samples]), nbytes))
+    family, locator, _ = samples[min(at, len(samples) - 1)]
+    return max(Position(family, locator), Position(first.family, int(first.locator[0]) + 1))
 
 
 def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
@@ -60,6 +66,14 @@ def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
     rows = concat(parts)
     newest = fold(rows, *sort_rows(rows.locator, rows.key, runs=True))
     return without_tombstones(newest) if bottom else newest
+
+
+def _merged(runs: Sequence[Sequence[Block]], bottom: bool, block_bytes: int) -> Iterator[Block]:
+    bounds = _split_points(runs, block_bytes)
+    for low, high in zip([None, *bounds], [*bounds, None], strict=True):
+        parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
+        if parts:
+            yield from (newest_rows(rows, bottom=bottom) for rows in split_range(parts, 2 * block_bytes))
 
 
 def _between(block: Block, low: np.uint64 | None, high: np.uint64 | None) -> Block:
@@ -81,6 +95,12 @@ def _split_points(runs: Sequence[Sequence[Block]], block_bytes: int) -> list[np.
     share = np.cumsum(weights[order])
     at = np.searchsorted(share, share[-1] * np.arange(1, parts) / parts)
     return list(np.unique(locators[order][at]))
+
+
+def _weighted(block: Block) -> Iterator[tuple[int, int]]:
+    """Locators of a sample, each with the size of the sample."""
+    sample = _sample(block)
+    return ((len(sample), int(locator)) for locator in sample)
 
 
 def _sample(block: Block) -> Locators:

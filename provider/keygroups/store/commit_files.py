@@ -12,11 +12,12 @@ from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import FileName
 from keygroups.runs.local import LocalRuns, sort_chunks
-from keygroups.runs.run import Run
+from keygroups.runs.run import Piece
 from keygroups.segment.block import Block
 from keygroups.segment.changelog import read_changelog
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
+from keygroups.segment.span import Span
 from keygroups.store.checkpoint_writer import CheckpointFile, CheckpointWriter, Upload
 from keygroups.store.version import Version
 
@@ -43,12 +44,12 @@ class WrittenCommit(NamedTuple):
     """The files of a commit.
 
     Attributes:
-        run: the changed rows, in a local segment and in the version's file.
+        change: the changed rows, in a local segment and in the version's file.
         references: the files that the manifest of the version's file lists.
         uploads: the files to upload, in their order; the version's own is the last.
     """
 
-    run: Run
+    change: Piece
     references: tuple[FileRef, ...]
     uploads: list[Upload]
 
@@ -95,7 +96,7 @@ class CommitWriter:
             except BaseException:
                 _delete(uploads)
                 raise
-            return WrittenCommit(Run(segment, (file.ref,)), file.references, [*uploads, file.upload])
+            return WrittenCommit(Piece(segment, Span(0, segment.rows), (file.ref,)), file.references, [*uploads, file.upload])
 
     def _write_changelog(
         self, name: FileName, chunks: Sequence[Chunk], catalog: Catalog, base: Version
@@ -112,7 +113,9 @@ class CommitWriter:
         changelog: FileRef | None,
     ) -> tuple[Segment, CheckpointFile]:
         """Merge the last rows with the segments of the session's earlier writes, and write the result."""
-        segment = self._runs.merge([self._runs.write(rows), *applied], catalog.ids, bottom=False)
+        last = self._runs.write(rows)
+        runs = [[b for b in part.blocks if b.family in catalog.ids] for part in (last, *applied)]
+        segment = self._runs.merge(runs, bottom=False)
         file = self._checkpoint.write(name, segment.blocks, catalog, base, changelog)
         segment.release_pages()
         return segment, file

@@ -1,4 +1,4 @@
-"""Compaction of one store: merge adjacent runs while sessions continue, then put the result in their place."""
+"""Compaction of one store: merge adjacent runs, a piece at a time, while sessions continue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import threading
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.run import Plan
+from keygroups.runs.merging import Merge
+from keygroups.runs.run import Piece, Plan, pieces_of, place_of
 from keygroups.runs.tiers import select_runs
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
@@ -19,43 +20,48 @@ class Compaction:
     """Compaction of a store.
 
     Args:
-        runs: merges segments.
+        runs: merges runs.
         checkpoint: writes merged segments for the checkpoint.
         versions: whose plans get the merged runs.
         fanout: runs of similar size that make a merge.
+        piece_bytes: about how many bytes of input make a piece.
     """
 
-    def __init__(self, runs: LocalRuns, checkpoint: CheckpointWriter, versions: Versions, fanout: int) -> None:
+    def __init__(
+        self, runs: LocalRuns, checkpoint: CheckpointWriter, versions: Versions, *, fanout: int, piece_bytes: int
+    ) -> None:
         self._runs = runs
         self._checkpoint = checkpoint
         self._versions = versions
-        self._fanout = fanout
-        self._one_merge = threading.Lock()
+        self._fanout, self._piece_bytes = fanout, piece_bytes
+        self._one_step = threading.Lock()
+        self._merges: list[Merge] = []
         self._uploading: dict[str, tuple[Segment, FileRef]] = {}
 
     def is_due(self, version: Version) -> bool:
-        """Whether a merge is due."""
-        return bool(self._select(version, thorough=False))
+        """Whether there is something to merge."""
+        return bool(self._merges) or self._select(version.plan, version, thorough=False) is not None
 
-    def run(self, *, thorough: bool) -> tuple[Version, Upload] | None:
-        """Merge runs of the latest version, if a merge is due.
+    def run(self, *, thorough: bool) -> tuple[Version, Upload | None] | None:
+        """Do one piece of a merge of the latest version, if one is under way or due.
 
         Returns:
-            The latest version with the merged run, and the file to upload; None if no merge was due.
+            The latest version with the piece, and the file to upload if there is one; None if nothing was due.
         """
-        with self._one_merge:
+        with self._one_step:
             if (latest := self._versions.latest()) is None:
                 return None
             with self._versions.pinned(latest) as version:
-                if (merge := self._merge(version, thorough=thorough)) is None:
+                if (failed := self._failed(version.plan)) is not None:
+                    return version, self._upload(failed, version)
+                if (merge := self._next(version, thorough=thorough)) is None:
                     return None
-                merged, covered = merge
-                name = new_name("segment", max(ref.name.version for run in covered for ref in run.files))
-                file = self._checkpoint.write(name, merged.blocks, version.catalog, version)
-                merged.release_pages()
-                self._uploading[str(name)] = (merged, file.ref)
-                replaced = self._versions.replace(covered, merged, version.catalog.ids)
-            return replaced or version, file.upload
+                step = merge.step(self._runs, self._piece_bytes)
+                after = self._versions.replace(step) or version
+                following = step.next()
+                self._merges = [*([following] if following else []), *self._merges[1:]]
+                piece = next((p for p in pieces_of(after.plan) if p.segment is step.segment), None)
+                return after, None if piece is None else self._upload(piece, after)
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a merged segment has ended.
@@ -72,22 +78,32 @@ class Compaction:
         """Names of the files that are being uploaded."""
         return frozenset(self._uploading.copy())
 
-    def _merge(self, version: Version, *, thorough: bool) -> tuple[Segment, Plan] | None:
-        """Merge runs of a version's plan.
+    def _next(self, version: Version, *, thorough: bool) -> Merge | None:
+        """The merge to go on with, which comes first in ``_merges``: of the newest runs, so that these stay few."""
+        ids, plan = version.catalog.ids, version.plan
+        self._merges = [merge for merge in self._merges if merge.families == ids and merge.is_in(plan)]
+        place = place_of(plan, self._merges[0].runs) if self._merges else None
+        newer = plan if place is None else plan[: place.start]
+        if (chosen := self._select(newer, version, thorough=thorough)) is not None:
+            self._merges.insert(0, Merge(chosen, bottom=chosen[-1] is plan[-1], families=ids))
+        return self._merges[0] if self._merges else None
 
-        Returns:
-            The merged segment and the runs it covers; None if there is nothing to do. The segment of a run whose upload
-            failed before is returned as it is, to be uploaded again.
-        """
-        covered = self._select(version, thorough=thorough)
-        if not covered:
-            uploading = [segment for segment, _ in self._uploading.copy().values()]
-            failed = (run for run in version.plan if len(run.files) > 1 and run.segment not in uploading)
-            return next(((run.segment, (run,)) for run in failed), None)
-        bottom = covered[-1] is version.plan[-1]
-        return self._runs.merge([run.segment for run in covered], version.catalog.ids, bottom=bottom), covered
-
-    def _select(self, version: Version, *, thorough: bool) -> Plan:
-        rows = [run.segment.rows for run in version.plan]
+    def _select(self, plan: Plan, version: Version, *, thorough: bool) -> Plan | None:
+        """Runs to merge, among the newest; what is not uploaded yet is not merged again."""
+        first = next((number for number, run in enumerate(plan) if not run.is_durable), len(plan))
+        plan = plan[:first]
+        rows = [run.rows for run in plan]
         start, stop = select_runs(rows, version.catalog.num_keys, self._fanout, thorough=thorough)
-        return version.plan[start:stop]
+        return plan[start:stop] or None
+
+    def _failed(self, plan: Plan) -> Piece | None:
+        """A piece whose upload has failed."""
+        uploading = [segment for segment, _ in self._uploading.copy().values()]
+        return next((p for p in pieces_of(plan) if not p.is_durable and p.segment not in uploading), None)
+
+    def _upload(self, piece: Piece, version: Version) -> Upload:
+        name = new_name("segment", max(ref.name.version for ref in piece.files))
+        file = self._checkpoint.write(name, piece.blocks(), version.catalog, version)
+        piece.segment.release_pages()
+        self._uploading[str(name)] = (piece.segment, file.ref)
+        return file.upload

@@ -12,7 +12,8 @@ from keygroups.checkpoint.names import FORMAT, FileName, is_path, parse_name
 from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.run import Run
+from keygroups.runs.run import Piece, Plan, plan_of
+from keygroups.segment.file import Segment
 from keygroups.segment.restore import reading
 from keygroups.store.downloads import Downloads
 from keygroups.store.fit import check_manifest, check_provider
@@ -31,7 +32,7 @@ class Loader:
         spec: the store.
         max_parallelism: as set by the user, 0 if not set.
         runs: restores files.
-        in_memory: the run of a file, if some version in memory has it and its families have the same form.
+        in_memory: the segment of a file, if some version in memory has it and its families have the same form.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class Loader:
         spec: StoreSpec,
         max_parallelism: int,
         runs: LocalRuns,
-        in_memory: Callable[[FileRef, Catalog], Run | None],
+        in_memory: Callable[[FileRef, Catalog], Segment | None],
     ) -> None:
         self._spec = spec
         self._max_parallelism = max_parallelism
@@ -134,16 +135,27 @@ class Loader:
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]
-        runs = {f.path: run for f in needed if (run := self._in_memory(f, manifest.catalog)) is not None}
-        downloads.require([f.path for f in needed if f.path not in runs])
+        known = {f: segment for f in needed if (segment := self._in_memory(f, manifest.catalog)) is not None}
+        downloads.require([f.path for f in needed if f not in known])
+        restored: dict[str, Segment] = {}
         for file in needed:
-            if file.path not in runs:
-                runs[file.path] = self._restore_file(file, manifest, downloads)
-        plan = tuple(runs[f.path] for f in needed)
+            if file not in known and file.path not in restored:
+                restored[file.path] = self._restore_file(file, manifest, downloads)
+        plan = plan_of(Piece(known.get(f) or restored[f.path], f.counted, (f,)) for f in needed)
+        self._check_order(plan)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
-    def _restore_file(self, file: FileRef, manifest: Manifest, downloads: Downloads) -> Run:
+    def _check_order(self, plan: Plan) -> None:
+        for run in plan:
+            if not run.is_in_order():
+                raise CheckpointError(
+                    "the files of a version are not in order",
+                    path=self._full(run.pieces[0].files[0].path),
+                    fix="restore the folder from a backup",
+                )
+
+    def _restore_file(self, file: FileRef, manifest: Manifest, downloads: Downloads) -> Segment:
         try:
             if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))

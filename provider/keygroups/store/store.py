@@ -11,6 +11,7 @@ from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.names import new_name
 from keygroups.errors import RetryError
 from keygroups.runs.local import LocalRuns
+from keygroups.runs.merging import BLOCKS_PER_PIECE
 from keygroups.runs.run import Plan, advance
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
@@ -47,8 +48,14 @@ class Store:
         runs = LocalRuns(segments, settings.block_bytes)
         checkpoint = CheckpointWriter(spec, settings.compression, folder)
         self._writer = CommitWriter(runs, checkpoint)
-        self._loader = Loader(spec, settings.max_parallelism, runs, self._versions.run_of)
-        self._compaction = Compaction(runs, checkpoint, self._versions, settings.compaction_fanout)
+        self._loader = Loader(spec, settings.max_parallelism, runs, self._versions.segment_of)
+        self._compaction = Compaction(
+            runs,
+            checkpoint,
+            self._versions,
+            fanout=settings.compaction_fanout,
+            piece_bytes=BLOCKS_PER_PIECE * settings.block_bytes,
+        )
         self._references = References(spec.store)
         self._change: Change | None = None
 
@@ -135,10 +142,10 @@ class Store:
         with self._versions.pinned(parent) as base:
             written = self._writer.write(name, writes, catalog, base)
             self._references.record(str(name), written.references)
-        (file,) = written.run.files
+        (file,) = written.change.files
 
         def successor(plan: Plan) -> Version:
-            plan = advance(plan, written.run, catalog.num_keys)
+            plan = advance(plan, written.change, catalog.num_keys)
             return Version(VersionKey(name.version, name.id), file, catalog, parent.max_parallelism, plan)
 
         return self._versions.add_successor(parent, successor), written.uploads
@@ -156,8 +163,8 @@ class Store:
         """Whether ``compact`` has something to do."""
         return self._compaction.is_due(version)
 
-    def compact(self, *, thorough: bool) -> tuple[Version, Upload] | None:
-        """Merge runs of the latest version, if a merge is due. See ``Compaction.run``."""
+    def compact(self, *, thorough: bool) -> tuple[Version, Upload | None] | None:
+        """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``."""
         return self._compaction.run(thorough=thorough)
 
     def uploaded(self, name: str, *, success: bool) -> None:

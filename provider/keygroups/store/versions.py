@@ -11,7 +11,8 @@ import msgspec
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.runs.run import Plan, Run, durable_files, substitute
+from keygroups.runs.merging import Step
+from keygroups.runs.run import Plan, durable_files, pieces_of, substitute, uploaded
 from keygroups.segment.file import Segment
 from keygroups.store.version import Version, VersionKey
 
@@ -72,8 +73,8 @@ class Versions:
             with self._lock:
                 self._pinned -= Counter(names)
 
-    def replace(self, covered: Plan, merged: Segment, families: frozenset[int]) -> Version | None:
-        """Put a merged segment in the place of the runs it covers, in every version with just these column families.
+    def replace(self, step: Step) -> Version | None:
+        """Put a merged piece in the place of the rows it covers, in every version with just its column families.
 
         A version with other families may still have rows that the merge dropped.
 
@@ -82,17 +83,16 @@ class Versions:
         """
         with self._lock:
             for key, version in self._versions.items():
-                if version.catalog.ids == families:
-                    self._versions[key] = _with_plan(version, substitute(version.plan, covered, merged))
+                if version.catalog.ids == step.merge.families:
+                    plan = substitute(version.plan, step.merge.runs, step.runs_after)
+                    self._versions[key] = _with_plan(version, plan)
             return next(reversed(self._versions.values()), None)
 
     def set_file(self, segment: Segment, ref: FileRef) -> None:
         """A segment was uploaded: later manifests list this file in the place of those it was merged from."""
-        uploaded = Run(segment, (ref,))
         with self._lock:
             for key, version in self._versions.items():
-                plan = tuple(uploaded if run.segment is segment else run for run in version.plan)
-                self._versions[key] = _with_plan(version, plan)
+                self._versions[key] = _with_plan(version, uploaded(version.plan, segment, ref))
 
     def remove(self, key: VersionKey) -> None:
         """Remove a version."""
@@ -110,11 +110,12 @@ class Versions:
             refs = (ref for version in self._versions.values() for ref in durable_files(version.plan))
             return frozenset([*(str(ref.name) for ref in refs), *self._pinned])
 
-    def run_of(self, ref: FileRef, catalog: Catalog) -> Run | None:
-        """The run of a file, if its rows were checked against families of the same form."""
+    def segment_of(self, ref: FileRef, catalog: Catalog) -> Segment | None:
+        """The segment with the rows of a file, if they were checked against families of the same form."""
         with self._lock:
             versions = [version for version in self._versions.values() if version.catalog.forms >= catalog.forms]
-            return next((run for version in versions for run in version.plan if run.files == (ref,)), None)
+            pieces = (piece for version in versions for piece in pieces_of(version.plan))
+            return next((p.segment for p in pieces if p.is_durable and p.files[0].path == ref.path), None)
 
     def _present(self, version: Version) -> Version:
         return self._versions.get(version.key, version)

@@ -108,7 +108,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   override def hasCommitted: Boolean = state == Committed
 
   override def metrics: StateStoreMetrics = {
-    val segments = if (session.isOpen) session.version.segments.length.toLong else 0L
+    val segments = if (session.isOpen) session.version.runs.length.toLong else 0L
     val mapped = if (session.isOpen) session.version.bytes else 0L
     StateStoreMetrics(session.catalog.families.filterNot(_.internal).map(_.keys).sum, mapped + overlayBytes, Map(
       Metrics.OverlayBytes -> overlayBytes,

@@ -1,6 +1,6 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.segment.MappedRun
 import io.keygroups.spark.session.{ChangeFeed, Expiry, LoadedVersion, Session}
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
@@ -38,9 +38,10 @@ trait Replays extends SupportsFineGrainedReplay { this: KeyGroupStateStoreProvid
     val last = changes.lastOption.getOrElse(snapshot)
     // The chain of changes ends early at a version that has no row of those before it.
     val isWhole = changes.length == last.key.version - snapshot.key.version
-    val below = if (isWhole) snapshot.segments else Array.empty[MappedSegment]
-    val segments = changes.reverseIterator.flatMap(_.segments).toArray ++ below
-    segments.foreach(_.retain())
-    new LoadedVersion(last.key, last.catalog, last.maxParallelism, segments)
+    val below = if (isWhole) snapshot.runs else Array.empty[MappedRun]
+    val replayed = new LoadedVersion(last.key, last.catalog, last.maxParallelism,
+      changes.reverseIterator.flatMap(_.runs).toArray ++ below)
+    replayed.segments.foreach(_.retain())
+    replayed
   }
 }

@@ -39,7 +39,8 @@ case class VersionKey(version: Long, checkpointId: Option[String])
  */
 case class Downloads(folder: String, listing: Option[Seq[Seq[Any]]] = None, missing: Seq[String] = Nil)
 
-case class LoadRequest(store: Int, key: VersionKey, downloads: Downloads)
+/** @param known ids of the segments that this JVM has mapped: the answer does not describe them */
+case class LoadRequest(store: Int, key: VersionKey, downloads: Downloads, known: Seq[String])
 
 case class DeletableRequest(store: Int, retain: Int, downloads: Downloads)
 
@@ -49,9 +50,10 @@ case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], 
 /**
  * @param sorted the session's segments that the store process has, newest first
  * @param changelog all writes in the order of the calls, where the change feed shows them
+ * @param known see `LoadRequest`
  */
 case class CommitRequest(store: Int, session: String, base: VersionKey, sorted: Seq[String], chunks: Seq[ChunkMessage],
-    catalog: Catalog, batchTime: Long, empty: Boolean, changelog: Seq[ChunkMessage])
+    catalog: Catalog, batchTime: Long, empty: Boolean, changelog: Seq[ChunkMessage], known: Seq[String])
 
 /** @param writes each write, where the version has kept them, rather than the keys of its own file */
 case class ChangeRequest(store: Int, key: VersionKey, writes: Boolean, downloads: Downloads)
@@ -60,13 +62,22 @@ case class SessionRequest(store: Int, session: String)
 
 case class ForgetRequest(store: Int, key: VersionKey)
 
-case class CompactRequest(store: Int, thorough: Boolean)
+/** @param known see `LoadRequest` */
+case class CompactRequest(store: Int, thorough: Boolean, known: Seq[String])
 
 case class UploadedRequest(store: Int, name: String, success: Boolean)
 
 case class CloseRequest(store: Int)
 
-case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, segments: Seq[SegmentView])
+/** Rows of a segment, from `start` to `stop`, exclusive. */
+case class PieceView(id: String, start: Long, stop: Long)
+
+/**
+ * @param runs newest first; of each its pieces in the order of their rows
+ * @param segments those of the pieces that this JVM does not know
+ */
+case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, runs: Seq[Seq[PieceView]],
+    segments: Seq[SegmentView])
 
 /**
  * @param uploads in their order; of each the fields of `keygroups.store.checkpoint_writer.Upload`, a pair in JSON: local path, name in the
@@ -77,7 +88,8 @@ case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: B
 /** What a version changed: a version with those rows only; and the version that it was built on. */
 case class ChangeView(version: VersionView, parent: Option[VersionKey])
 
-case class Compacted(version: VersionView, upload: Seq[String])
+/** @param upload see `Committed`; None if the piece has no rows */
+case class Compacted(version: VersionView, upload: Option[Seq[String]])
 
 /** What the JVM must bring before it calls again; files are pairs of checkpoint path and local path. */
 case class Want(listing: Boolean, files: Seq[Seq[String]], head: Boolean)

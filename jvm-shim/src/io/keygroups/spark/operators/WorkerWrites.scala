@@ -10,8 +10,11 @@ import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.types.{DataType, StructType}
 
 /** What a worker is told of its version; the other side is `keygroups.partition.view`. */
-case class WorkerView(folder: String, segments: Seq[String], families: Map[String, StoredFamily], maxParallelism: Int,
+case class WorkerView(folder: String, runs: Seq[Seq[StoredPiece]], families: Map[String, StoredFamily], maxParallelism: Int,
     watermark: Long, now: Long, partition: Int, partitions: Int)
+
+/** @param span which rows of the file count: from the first number to the second, exclusive */
+case class StoredPiece(path: String, span: Seq[JavaLong])
 
 /** A column family of the version. */
 case class StoredFamily(number: Int, keySchema: String, valueSchema: String, lists: Boolean)
@@ -45,9 +48,9 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
     val families = version.catalog.families.map { family =>
       family.name -> StoredFamily(family.id, family.key_schema, family.value_schema, family.lists)
     }
-    val segments = linked(WorkerWrites.Attempts)
+    val runs = linked(WorkerWrites.Attempts)
     val partition = store.id.partitionId
-    Json.write(WorkerView(folder.toString, segments, families.toMap, version.maxParallelism, watermark, now, partition, partitions))
+    Json.write(WorkerView(folder.toString, runs, families.toMap, version.maxParallelism, watermark, now, partition, partitions))
   }
 
   /** Make the worker's writes those of the store's session. */
@@ -71,10 +74,14 @@ private[operators] final class WorkerWrites(store: KeyGroupStateStore) {
    * The version's files by links in the folder: a compaction deletes those that it has replaced, even if the worker has not
    * opened them yet. One that has ended and is not yet seen in this JVM has deleted them already.
    */
-  private def linked(attempts: Int): Seq[String] =
-    try store.session.version.segments.toSeq.zipWithIndex.map { case (segment, number) =>
-      val link = folder.resolve(s"$attempts-$number.segment")
-      Files.createLink(link, Paths.get(segment.view.path)).toString
+  private def linked(attempts: Int): Seq[Seq[StoredPiece]] =
+    try {
+      val version = store.session.version
+      val links = version.segments.map { segment =>
+        val link = folder.resolve(s"$attempts-${segment.view.id}.segment")
+        segment -> Files.createLink(link, Paths.get(segment.view.path)).toString
+      }.toMap
+      version.runs.toSeq.map(_.pieces.toSeq.map(piece => StoredPiece(links(piece.segment), Seq(piece.start, piece.stop))))
     } catch {
       case error: NoSuchFileException =>
         if (attempts == 1) throw Failures.missing(error.getFile, error)

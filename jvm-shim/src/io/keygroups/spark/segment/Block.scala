@@ -34,9 +34,9 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
       written != 0 && written <= horizon
     }
 
-  /** The order of the last row's key and another key. */
-  def compareLastKey(base: AnyRef, offset: Long, length: Int): Int =
-    Bytes.compare(null, keyAddress(rows - 1), keyLength(rows - 1), base, offset, length)
+  /** The order of a row's key and another key. */
+  def compareKey(row: Int, base: AnyRef, offset: Long, length: Int): Int =
+    Bytes.compare(null, keyAddress(row), keyLength(row), base, offset, length)
 
   /** The first row whose locator is not below this one. */
   def lowerBound(locator: Long): Int = index.lowerBound(locator)
@@ -74,7 +74,7 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
 
   private def compare(row: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
     val order = java.lang.Long.compare(this.locator(row), locator)
-    if (order != 0) order else Bytes.compare(null, keyAddress(row), keyLength(row), base, offset, length)
+    if (order != 0) order else compareKey(row, base, offset, length)
   }
 
   def release(): Unit = {

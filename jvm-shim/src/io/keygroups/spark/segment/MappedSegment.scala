@@ -8,12 +8,12 @@ import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Reaper
 
 /**
- * A segment mapped into memory. The sessions that see it share it; it is unmapped after the last has
+ * A segment mapped into memory: its blocks, each with the number of its family. The sessions that see it share it; it is unmapped after the last has
  * released it. The file may be deleted meanwhile; the mapping keeps its bytes.
  */
-final class MappedSegment private (val view: SegmentView, blocks: Seq[(Int, Block)]) {
+final class MappedSegment private (val view: SegmentView, val blocks: Seq[(Int, Block)]) {
   private val holders = new AtomicInteger(1)
-  private val parts = blocks.groupMap(_._1)(_._2).map { case (family, blocks) => family -> new Part(blocks.toArray) }
+  private val parts = blocks.groupMap(_._1)(_._2).map { case (family, blocks) => family -> Part.of(blocks.toArray) }
 
   def bytes: Long = view.bytes + blocks.map(_._2.indexBytes.toLong).sum
 
@@ -25,7 +25,7 @@ final class MappedSegment private (val view: SegmentView, blocks: Seq[(Int, Bloc
 
   def release(): Unit = if (holders.decrementAndGet() == 0) Reaper.later(unmap())
 
-  /** The rows of a family. */
+  /** The rows of a family; None if it has none. */
   def part(family: Int): Option[Part] = parts.get(family)
 
   private def unmap(): Unit = blocks.foreach(_._2.release())

@@ -1,14 +1,29 @@
 package io.keygroups.spark.segment
 
-/** The blocks of one family in a segment, in ascending order of (locator, key). Rows of one locator may lie in several. */
-final class Part(val blocks: Array[Block]) {
-  private val lastLocators = blocks.map(_.lastLocator)
+/**
+ * Rows of one family in ascending order of (locator, key), in blocks. Rows of one locator may lie in several.
+ *
+ * @param starts of each block the first row that counts
+ * @param ends of each block the end of these, exclusive
+ */
+final class Part(val blocks: Array[Block], starts: Array[Int], ends: Array[Int]) {
+  private val lastLocators = Array.tabulate(blocks.length)(i => blocks(i).locator(ends(i) - 1))
+
+  def start(block: Int): Int = starts(block)
+  def end(block: Int): Int = ends(block)
 
   /** Whether each block lies behind the one before. */
   def isInOrder: Boolean = (1 until blocks.length).forall { i =>
     val next = blocks(i)
-    lastLocators(i - 1) < next.firstLocator || lastLocators(i - 1) == next.firstLocator &&
-      blocks(i - 1).compareLastKey(null, next.keyAddress(0), next.keyLength(0)) < 0
+    val locator = next.locator(starts(i))
+    lastLocators(i - 1) < locator ||
+      lastLocators(i - 1) == locator && compareLastKey(i - 1, null, next.keyAddress(starts(i)), next.keyLength(starts(i))) < 0
+  }
+
+  /** The row of a key in a block, -1 if it has none. */
+  def find(block: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
+    val row = blocks(block).find(locator, base, offset, length)
+    if (row >= starts(block) && row < ends(block)) row else -1
   }
 
   /** The first block that has the locator if any has; `blocks.length` if all lie below it. */
@@ -42,5 +57,13 @@ final class Part(val blocks: Array[Block]) {
 
   /** Whether a block, whose last locator is not below this one, ends before the key. */
   private def endsBelow(block: Int, locator: Long, base: AnyRef, offset: Long, length: Int): Boolean =
-    lastLocators(block) == locator && blocks(block).compareLastKey(base, offset, length) < 0
+    lastLocators(block) == locator && compareLastKey(block, base, offset, length) < 0
+
+  private def compareLastKey(block: Int, base: AnyRef, offset: Long, length: Int): Int =
+    blocks(block).compareKey(ends(block) - 1, base, offset, length)
+}
+
+object Part {
+  /** All rows of blocks. */
+  def of(blocks: Array[Block]): Part = new Part(blocks, Array.fill(blocks.length)(0), blocks.map(_.rows))
 }

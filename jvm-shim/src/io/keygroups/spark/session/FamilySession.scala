@@ -3,13 +3,13 @@ package io.keygroups.spark.session
 import io.keygroups.spark.bridge.ChunkMessage
 import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.Bytes
-import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.segment.MappedRun
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 
 /**
  * What a session sees of one family. From new to old: the active overlay, an overlay that is being sorted, segments of the
- * session, segments of the base version.
+ * session, runs of the base version.
  *
  * @param maxParallelism G
  * @param changelog keeps each write for the change feed, null if that shows keys
@@ -145,8 +145,8 @@ final class FamilySession(private[session] val session: Session, val family: Fam
   /** A stored key as a row. */
   def keyRow(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = probe.row(bytes, offset, length)
 
-  /** See these segments, newest first. */
-  def see(segments: Array[MappedSegment]): Unit = sealedRows.see(segments.flatMap(_.part(family.id)))
+  /** See these runs, newest first. */
+  def see(runs: Array[MappedRun]): Unit = sealedRows.see(runs.flatMap(_.part(family.id)))
 
   /** Write the active overlay to a file; None if nothing was written. */
   def writeChunk(files: SessionFiles): Option[ChunkMessage] = overlays.writeChunk(files)

@@ -1,17 +1,21 @@
 package io.keygroups.spark.session
 
-import io.keygroups.spark.bridge.{Catalog, VersionKey, VersionView}
-import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.bridge.{Catalog, PieceView, VersionKey, VersionView}
+import io.keygroups.spark.segment.{MappedRun, MappedSegment, Piece}
 
 /**
- * A version whose segments are mapped, newest first. It holds them until it is released, once.
+ * A version whose segments are mapped. It holds them until it is released, once.
  *
  * @param catalog all column families that it has, whether this query has declared them yet or not
+ * @param runs newest first
  * @param startsEmpty the next version has no row of this one
  */
 final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxParallelism: Int,
-    val segments: Array[MappedSegment], val startsEmpty: Boolean = false) {
+    val runs: Array[MappedRun], val startsEmpty: Boolean = false) {
   private var released = false
+
+  /** Each once. */
+  val segments: Array[MappedSegment] = runs.flatMap(_.pieces.map(_.segment)).distinct
 
   def bytes: Long = segments.map(_.bytes).sum
 
@@ -20,7 +24,7 @@ final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxPara
     if (released) None
     else {
       segments.foreach(_.retain())
-      Some(new LoadedVersion(key, catalog, maxParallelism, segments, startsEmpty))
+      Some(new LoadedVersion(key, catalog, maxParallelism, runs, startsEmpty))
     }
   }
 
@@ -36,17 +40,24 @@ object LoadedVersion {
   /**
    * Map the segments of a version, or hold those that are mapped. If one cannot be mapped, none is held.
    *
-   * @param known mapped segments by their ids
+   * @param known mapped segments by their ids, which the view does not describe
    */
   def map(view: VersionView, known: Map[String, MappedSegment], partitions: Int): LoadedVersion = {
-    var held = Vector.empty[MappedSegment]
+    val described = view.segments.map(s => s.id -> s).toMap
+    var held = Map.empty[String, MappedSegment]
     try {
-      view.segments.foreach(s => held :+= known.get(s.id).filter(_.retain()).getOrElse(MappedSegment.open(s, partitions)))
-      new LoadedVersion(view.key, view.catalog, view.maxParallelism, held.toArray)
+      view.runs.iterator.flatten.map(_.id).distinct.foreach { id =>
+        held += id -> known.get(id).filter(_.retain()).getOrElse(MappedSegment.open(described(id), partitions))
+      }
+      val runs = view.runs.map(run => new MappedRun(run.map(pieceOf(_, held)).toArray))
+      new LoadedVersion(view.key, view.catalog, view.maxParallelism, runs.toArray)
     } catch {
       case error: Throwable =>
-        held.foreach(_.release())
+        held.valuesIterator.foreach(_.release())
         throw error
     }
   }
+
+  private def pieceOf(view: PieceView, held: Map[String, MappedSegment]): Piece =
+    new Piece(held(view.id), view.start, view.stop)
 }

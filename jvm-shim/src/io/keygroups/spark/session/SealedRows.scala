@@ -62,10 +62,9 @@ final class SealedRows(horizon: Long) {
       val part = newestFirst(i)
       val at = part.blockOf(locator, base, offset, length)
       if (at < part.blocks.length) {
-        val candidate = part.blocks(at)
-        val found = candidate.find(locator, base, offset, length)
+        val found = part.find(at, locator, base, offset, length)
         if (found >= 0) {
-          block = candidate
+          block = part.blocks(at)
           row = found
           return i
         }

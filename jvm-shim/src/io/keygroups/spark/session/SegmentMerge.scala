@@ -3,22 +3,22 @@ package io.keygroups.spark.session
 import io.keygroups.spark.memory.Bytes
 import io.keygroups.spark.segment.{Block, Part}
 
-/** A place in one segment. */
-private final class Cursor(segment: Part, start: MergeStart, last: Long) {
-  private var at = start.blockIn(segment)
-  private var row = if (at < segment.blocks.length) start.rowIn(segment.blocks(at)) else 0
-  if (at < segment.blocks.length) require(row < block.rows, "a block has no row up to its own last locator")
+/** A place in one run. */
+private final class Cursor(run: Part, start: MergeStart, last: Long) {
+  private var at = start.blockIn(run)
+  private var row = if (at < run.blocks.length) math.max(start.rowIn(run.blocks(at)), run.start(at)) else 0
+  if (at < run.blocks.length) require(row < run.end(at), "a block has no row up to its own last locator")
 
-  def block: Block = segment.blocks(at)
+  def block: Block = run.blocks(at)
   def current: Int = row
-  def isDone: Boolean = at >= segment.blocks.length || block.locator(row) > last
+  def isDone: Boolean = at >= run.blocks.length || block.locator(row) > last
   def locator: Long = block.locator(row)
 
   def advance(): Unit = {
     row += 1
-    if (row == block.rows) {
+    if (row == run.end(at)) {
       at += 1
-      row = 0
+      row = if (at < run.blocks.length) run.start(at) else 0
     }
   }
 
@@ -37,15 +37,15 @@ final case class MergeStart(locator: Option[Long] = None, key: Option[KeyBound] 
 }
 
 /**
- * The newest row of each key in several segments, in order of (locator, key), tombstones included.
+ * The newest row of each key in several runs, in order of (locator, key), tombstones included.
  *
- * @param segments newest first
+ * @param runs newest first
  * @param from only rows from there on
  * @param last only rows up to this locator
  * @param horizon rows written until then have expired
  */
-final class SegmentMerge(segments: Array[Part], from: MergeStart, last: Long, horizon: Long) {
-  private var cursors = segments.map(new Cursor(_, from, last)).filterNot(_.isDone)
+final class SegmentMerge(runs: Array[Part], from: MergeStart, last: Long, horizon: Long) {
+  private var cursors = runs.map(new Cursor(_, from, last)).filterNot(_.isDone)
   private var block: Block = _
   private var row = 0
 

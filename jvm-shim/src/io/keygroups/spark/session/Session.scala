@@ -6,10 +6,10 @@ import java.util.concurrent.{CompletableFuture, ExecutionException}
 import io.keygroups.spark.Failures
 import io.keygroups.spark.bridge.{Catalog, ChunkMessage, FamilyMessage}
 import io.keygroups.spark.memory.Reaper
-import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.segment.{MappedRun, MappedSegment}
 
 /**
- * One open version of a store in one task: the base version's segments, and over them the writes of the task.
+ * One open version of a store in one task: the base version's runs, and over them the writes of the task.
  *
  * @param expiry which rows have expired
  */
@@ -66,12 +66,15 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     if (known.isDefined || !readOnly) present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
     val changelog = if (host.feedsWrites && !readOnly) new Changelog(family.id) else null
     val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id), changelog)
-    session.see(own ++ base.segments)
+    session.see(runs)
     opened = opened.updated(name, session)
     session
   }
 
-  private def hasRows(known: FamilyMessage): Boolean = (own ++ base.segments).exists(_.part(known.id).isDefined)
+  private def hasRows(known: FamilyMessage): Boolean = runs.exists(_.part(known.id).isDefined)
+
+  /** What the session sees in files, newest first. */
+  private def runs: Array[MappedRun] = own.map(MappedRun.of) ++ base.runs
 
   /** Remove a family with all its rows. */
   def drop(name: String): Unit = {
@@ -186,8 +189,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   }
 
   private def seeSegments(): Unit = {
-    val segments = own ++ base.segments
-    opened.valuesIterator.foreach(_.see(segments))
+    val visible = runs
+    opened.valuesIterator.foreach(_.see(visible))
   }
 
   private def releaseMemory(): Unit = {

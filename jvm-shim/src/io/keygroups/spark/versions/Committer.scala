@@ -17,16 +17,20 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
   /** Make a session's writes the next version, and durable. */
   def commit(session: Session, timings: CommitTimings): LoadedVersion = {
     val remote = store.open()
-    compactor.awaitIfBehind(session.version.segments.length)
+    compactor.awaitIfBehind()
+    store.withKnown(commit(session, remote, _, timings))
+  }
+
+  private def commit(session: Session, remote: RemoteStore, known: KnownSegments, timings: CommitTimings): LoadedVersion = {
     val rows = session.rowsWritten
     val committed =
-      try send(session, remote)
+      try send(session, remote, known)
       finally session.files.deleteAll() // the store process has read them, or there is none that could
     timings.apply = committed.writeMillis
     timings.uploadBytes = committed.uploads.map(upload => new File(upload.head).length()).sum
     Metrics.timed(timings.upload = _)(upload(remote, committed))
     lastRows = rows
-    val version = store.adopt(remote, committed.version)
+    val version = store.adopt(remote, committed.version, known)
     if (committed.compact) compactor.start(remote, thorough = false)
     version
   }
@@ -36,11 +40,11 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     store.ignoring("abort")(remote.call[Boolean]("abort", SessionRequest(remote.number, session.id)))
   }
 
-  private def send(session: Session, remote: RemoteStore): Committed = {
+  private def send(session: Session, remote: RemoteStore, known: KnownSegments): Committed = {
     val changelog = session.sealChangelogs()
     val chunks = session.seal()
     val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments, chunks,
-      session.catalog, session.expiry.now, session.version.startsEmpty, changelog)
+      session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
     remote.call[Committed]("commit", request).get
   }
 

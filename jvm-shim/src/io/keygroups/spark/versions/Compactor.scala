@@ -1,8 +1,7 @@
 package io.keygroups.spark.versions
 
 import java.io.File
-import java.util.concurrent.Future
-import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
+import java.util.concurrent.atomic.AtomicLong
 
 import scala.util.control.NonFatal
 
@@ -14,30 +13,44 @@ import org.apache.spark.internal.Logging
 /**
  * Compacts a store: the store process merges, this uploads.
  *
- * @param maxSegments with that many segments a commit waits for the compaction under way
+ * @param maxSegments with that many runs a commit waits for the compaction under way
  * @param keepOpen runs an action during which the store stays open
  */
 private[spark] final class Compactor(store: OpenStore, name: String, files: CheckpointFiles, maxSegments: Int,
     keepOpen: (() => Unit) => Unit) extends Logging {
-  private val isRunning = new AtomicBoolean()
-  @volatile private var running: Future[_] = _
+  /** Guarded by this object, which is notified after each step of a compaction in the background. */
+  private var isRunning = false
 
   val millis = new AtomicLong()
 
   /** Compact in the background, unless that is under way. */
-  def start(remote: RemoteStore, thorough: Boolean): Unit =
-    if (isRunning.compareAndSet(false, true)) {
-      running = ThreadPools.compact {
-        try keepOpen(() => compact(remote, thorough))
-        catch {
-          case NonFatal(error) => if (store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
-        } finally isRunning.set(false)
-      }
+  def start(remote: RemoteStore, thorough: Boolean): Unit = {
+    val begins = synchronized {
+      val wasRunning = isRunning
+      isRunning = true
+      !wasRunning
     }
+    if (begins) continue(remote, thorough)
+  }
 
-  def awaitIfBehind(segments: Int): Unit = {
-    val compaction = running
-    if (segments >= maxSegments && compaction != null) compaction.get()
+  /** Wait until the latest version has fewer runs, or no compaction is under way. */
+  def awaitIfBehind(): Unit = synchronized {
+    while (isRunning && store.latest.exists(_.runs.length >= maxSegments)) wait()
+  }
+
+  /** Do one step, then let other stores take their turns. */
+  private def continue(remote: RemoteStore, thorough: Boolean): Unit = ThreadPools.compact {
+    var isDone = true
+    try keepOpen(() => isDone = !store.opened.contains(remote) || !step(remote, thorough))
+    catch {
+      case NonFatal(error) => if (store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
+    } finally {
+      synchronized {
+        isRunning = !isDone
+        notifyAll()
+      }
+      if (!isDone) continue(remote, thorough)
+    }
   }
 
   /**
@@ -45,19 +58,21 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
    *
    * @param thorough merge also to save space, and upload segments whose upload failed
    */
-  def compact(remote: RemoteStore, thorough: Boolean): Unit = Metrics.timed(t => millis.addAndGet(t)) {
-    while (compactOnce(remote, thorough)) {}
-  }
+  def compact(remote: RemoteStore, thorough: Boolean): Unit = while (step(remote, thorough)) {}
 
-  private def compactOnce(remote: RemoteStore, thorough: Boolean): Boolean = {
-    val done = remote.call[Compacted]("compact", CompactRequest(remote.number, thorough))
+  private def step(remote: RemoteStore, thorough: Boolean): Boolean =
+    Metrics.timed(t => millis.addAndGet(t))(store.withKnown(stepKnowing(remote, thorough, _)))
+
+  /** Merge a piece and upload it; false if there was nothing to do. */
+  private def stepKnowing(remote: RemoteStore, thorough: Boolean, known: KnownSegments): Boolean = {
+    val done = remote.call[Compacted]("compact", CompactRequest(remote.number, thorough, known.ids))
     done.foreach { compacted =>
       try {
-        store.replaceLatest(remote, compacted.version)
-        files.upload(compacted.upload.head, compacted.upload(1))
+        store.replaceLatest(remote, compacted.version, known)
+        compacted.upload.foreach(upload => files.upload(upload.head, upload(1)))
       } catch {
         case error: Throwable =>
-          new File(compacted.upload.head).delete()
+          compacted.upload.foreach(upload => new File(upload.head).delete())
           store.ignoring("uploaded")(uploaded(remote, compacted, success = false))
           throw error
       }
@@ -67,5 +82,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   }
 
   private def uploaded(remote: RemoteStore, compacted: Compacted, success: Boolean): Unit =
-    remote.call[Boolean]("uploaded", UploadedRequest(remote.number, compacted.upload(1), success))
+    compacted.upload.foreach { upload =>
+      remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success))
+    }
 }

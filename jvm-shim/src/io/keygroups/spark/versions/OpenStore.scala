@@ -32,22 +32,25 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
 
+  /** Do something while the segments of the latest version are held: answers of the store process do not describe them. */
+  def withKnown[T](body: KnownSegments => T): T = {
+    val held = latest.flatMap(_.share())
+    try body(new KnownSegments(held.toSeq.flatMap(_.segments)))
+    finally held.foreach(_.release())
+  }
+
   /** Map a version and make it the latest; its holder and this object release it each for itself. */
-  def adopt(store: RemoteStore, view: VersionView): LoadedVersion = {
-    val mapped = map(store, view)
+  def adopt(store: RemoteStore, view: VersionView, known: KnownSegments): LoadedVersion = {
+    val mapped = mapAll(store, view, known, OpenStore.Attempts)
     becomeLatest(store, mapped.share().get, _ => true)
     mapped
   }
 
   /** Read the latest version from other segments, unless there is a later one by now: that lists them itself. */
-  def replaceLatest(store: RemoteStore, view: VersionView): Unit =
-    if (latest.exists(_.key == view.key)) becomeLatest(store, map(store, view), _.key == view.key)
-
-  /** The lock is not held while files are mapped: that may download them. */
-  private def map(store: RemoteStore, view: VersionView): LoadedVersion = {
-    val known = latest.toSeq.flatMap(_.segments).map(s => s.view.id -> s).toMap
-    mapAll(store, view, known, OpenStore.Attempts)
-  }
+  def replaceLatest(store: RemoteStore, view: VersionView, known: KnownSegments): Unit =
+    if (latest.exists(_.key == view.key)) {
+      becomeLatest(store, mapAll(store, view, known, OpenStore.Attempts), _.key == view.key)
+    }
 
   /** A version of a process that has died meanwhile is not the latest of the next one. */
   private def becomeLatest(store: RemoteStore, version: LoadedVersion, replaces: LoadedVersion => Boolean): Unit = synchronized {
@@ -77,14 +80,21 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     latestVersion = null
   }
 
-  private def mapAll(store: RemoteStore, view: VersionView, known: Map[String, MappedSegment], attempts: Int): LoadedVersion =
-    try LoadedVersion.map(view, known, spec.partitions)
+  /** The lock is not held while files are mapped: that may download them. */
+  private def mapAll(store: RemoteStore, view: VersionView, known: KnownSegments, attempts: Int): LoadedVersion =
+    try LoadedVersion.map(view, known.byId, spec.partitions)
     catch {
       case error: NoSuchFileException => // compacted away between the answer and the mapping
         if (attempts == 1) throw Failures.missing(error.getFile, error)
-        val again = store.callWithFiles[VersionView]("load")(LoadRequest(store.number, view.key, _))
+        val again = store.callWithFiles[VersionView]("load")(LoadRequest(store.number, view.key, _, known.ids))
         mapAll(store, again.get, known, attempts - 1)
     }
+}
+
+/** Segments that are mapped and held. */
+private[spark] final class KnownSegments(segments: Seq[MappedSegment]) {
+  val byId: Map[String, MappedSegment] = segments.map(s => s.view.id -> s).toMap
+  def ids: Seq[String] = byId.keys.toSeq
 }
 
 private object OpenStore {

@@ -58,9 +58,11 @@ private[spark] final class VersionLoader(store: OpenStore, spec: StoreSpec, file
       latest.key.version == key.version && (key.checkpointId.isEmpty || key.checkpointId == latest.key.checkpointId)
     }
     known.flatMap(_.share()).getOrElse {
-      val view = remote.callWithFiles[VersionView]("load")(LoadRequest(remote.number, key, _))
-      if (key.version == 0) files.createFolder()
-      store.adopt(remote, view.get)
+      store.withKnown { known =>
+        val view = remote.callWithFiles[VersionView]("load")(LoadRequest(remote.number, key, _, known.ids))
+        if (key.version == 0) files.createFolder()
+        store.adopt(remote, view.get, known)
+      }
     }
   }
 

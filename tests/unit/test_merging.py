@@ -1,0 +1,137 @@
+"""Merges in pieces, with commits, failed uploads, restarts and retention between the pieces, against a dict."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from keygroups.runs.run import pieces_of
+from support.local_store import LocalStore, rows_of
+
+FEW_BYTES = 200
+"""Of input that makes a piece: seven rows or so."""
+ROWS = st.dictionaries(st.integers(0, 40), st.none() | st.integers(0, 100), min_size=1, max_size=12)
+
+
+def small_pieces(local: LocalStore) -> None:
+    """Have merges take a few rows at a time."""
+    local.store._compaction._piece_bytes = FEW_BYTES
+
+
+class Merging(RuleBasedStateMachine):
+    """A store under every order of calls that a query, maintenance and restarts can bring."""
+
+    @initialize()
+    def open(self) -> None:
+        """Begin with an empty store."""
+        self.folder = Path(mkdtemp())
+        self.local = LocalStore(self.folder, {"compactionFanout": "2"})
+        self.version, self.model = self.local.first(), dict[int, int]()
+        self.late: list[str] = []
+
+    def teardown(self) -> None:
+        """Delete all files."""
+        shutil.rmtree(self.folder)
+
+    @rule(rows=ROWS)
+    def commit(self, rows: dict[int, int | None]) -> None:
+        """Write keys, and remove those that exist."""
+        kept = {key: value for key, value in rows.items() if value is not None or key in self.model}
+        for key, value in kept.items():
+            if value is None:
+                del self.model[key]
+            else:
+                self.model[key] = value
+        self.version = self.local.write(self.local.store.known(self.version.key), kept, len(self.model))
+
+    @rule(upload=st.sampled_from(["success", "failure", "late"]))
+    def merge(self, upload: str) -> None:
+        """Do a piece of a merge; its upload may fail, or end later."""
+        small_pieces(self.local)
+        done = self.local.store.compact(thorough=True)
+        if done is None or done[1] is None:
+            return
+        if upload == "failure":
+            self.local.store.uploaded(done[1].name, success=False)
+            return
+        self.local.upload(done[1])
+        self.late.append(done[1].name)
+        if upload == "success":
+            self.end_uploads()
+
+    @rule()
+    def end_uploads(self) -> None:
+        """Uploads under way end."""
+        for name in self.late:
+            self.local.store.uploaded(name, success=True)
+        self.late = []
+
+    @rule()
+    def restart(self) -> None:
+        """Load the version from the checkpoint."""
+        self.local.reopened()
+        self.late = []
+        self.version = self.local.load(self.version)
+
+    @rule(retain=st.integers(0, 2))
+    def clean_up(self, retain: int) -> None:
+        """Delete what retention allows."""
+        self.local.clean_up(retain)
+
+    @invariant()
+    def rows_are_those_of_the_model(self) -> None:
+        """Whatever happened, the version has the rows that were written."""
+        if hasattr(self, "version"):
+            assert rows_of(self.local.store.known(self.version.key)) == self.model
+
+
+TestMerging = Merging.TestCase
+TestMerging.settings = settings(deadline=None, stateful_step_count=40)
+
+
+def test_a_merge_in_pieces_goes_on_while_batches_commit(tmp_path: Path) -> None:
+    """Each piece is a file of its own; newer runs are merged before the merge of older ones goes on."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    version = local.write(local.first(), {n: n for n in range(100)}, 100)
+    version = local.write(version, {n: n for n in range(100, 200)}, 200)
+    uploads = []
+    small_pieces(local)
+    for batch in range(3):
+        upload = local.compact()
+        uploads.append(upload.name)
+        local.store.uploaded(upload.name, success=True)
+        version = local.write(local.store.known(version.key), {300 + batch: 1}, 201 + batch)
+    merging = local.store.known(version.key)
+    while (done := local.store.compact(thorough=True)) is not None:
+        assert done[1] is not None
+        local.upload(done[1])
+        local.store.uploaded(done[1].name, success=True)
+    assert len(set(uploads)) == 3
+    assert len(merging.plan) > 3
+    final = local.store.known(version.key)
+    assert len(rows_of(final)) == 203
+    assert len(list(pieces_of(final.plan))) > 20
+    local.write(final, {400: 1}, 204)
+    local.reopened()
+
+
+@pytest.mark.parametrize("remove", [range(0, 100), range(0, 50), range(50, 100)])
+def test_a_piece_without_rows_is_no_file(tmp_path: Path, remove: range) -> None:
+    """All of its keys were removed."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    version = local.write(local.first(), {n: n for n in range(100)}, 100)
+    local.write(version, {**dict.fromkeys(remove), 200: 1}, 101 - len(remove))
+    small_pieces(local)
+    while (done := local.store.compact(thorough=True)) is not None:
+        version, upload = done
+        if upload is not None:
+            local.upload(upload)
+            local.store.uploaded(upload.name, success=True)
+    assert rows_of(version) == {n: n for n in range(100) if n not in remove} | {200: 1}
+    assert all(piece.span.rows for piece in pieces_of(version.plan))
