@@ -125,7 +125,9 @@ def test_other_bytes_are_not_shown(name: str) -> None:
     ddl, data = OTHERWISE[name]
     _, fields = shape(ddl)
     assert to_columns(pa.array([data], pa.binary()), fields) is None
-    usual = row_encoder(parse_type(ddl))([(None,) * len(fields)])[0]
+    schema = parse_type(ddl)
+    assert isinstance(schema, spark_types.StructType)
+    usual = row_encoder(schema)([(None,) * len(fields)])[0]
     assert to_columns(pa.array([usual, data], pa.binary()), fields) is None
 
 

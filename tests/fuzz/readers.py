@@ -12,10 +12,11 @@ from tempfile import TemporaryDirectory
 import xxhash
 
 from fuzz import samples
-from fuzz.forge import CHECKSUM, KEY, AnyNumber, Forged, reshaped, with_manifest
+from fuzz.forge import AnyNumber, Forged, reshaped, with_manifest
 from fuzz.judge import Originals, judge_manifest, judge_segment
 from fuzz.mutate import mutated, mutated_json
 from fuzz.rows import manifest_text, rows_of_file
+from fuzz.unsafe import KEY_GROUPS
 from keygroups.checkpoint.manifest import FileRef, decode, read_manifest
 from keygroups.errors import CheckpointError, VersionError
 from keygroups.runs.local import LocalRuns
@@ -24,6 +25,7 @@ from keygroups.store.downloads import Downloads, Listed, Wanted
 from keygroups.store.load import Loader
 from keygroups.store.spec import StoreSpec
 from keygroups.store.version import Version, VersionKey
+from support.format2 import CHECKSUM, KEY
 
 NAME = "0/the-file"
 Target = Callable[[random.Random], str]
@@ -33,7 +35,7 @@ Restore = Callable[[Path, Path, FileRef], Segment]
 
 def restored(folder: Path, source: Path, ref: FileRef) -> Segment:
     """A file as a local segment."""
-    return LocalRuns(folder, 2**23).restore(source, ref, samples.CATALOG, samples.KEY_GROUPS).segment
+    return LocalRuns(folder, 2**23).restore(source, ref, samples.CATALOG, KEY_GROUPS)
 
 
 def changed(loader: Loader, key: VersionKey, downloads: Downloads) -> Version:

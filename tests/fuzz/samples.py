@@ -19,7 +19,6 @@ from keygroups.checkpoint.file_writer import write_file
 from keygroups.checkpoint.manifest import FileRef, Manifest, Part, read_manifest
 from keygroups.checkpoint.names import FORMAT, FileName, Kind
 from keygroups.segment.block import Block
-from keygroups.segment.file import write_segment
 from keygroups.segment.merge import merge_runs
 from keygroups.segment.span import Span
 from support.format1 import batches_of, checksum_of, file_of

@@ -46,7 +46,7 @@ def locator_of(family: int, key_group: int, key: bytes) -> int:
     """Where the row of a stored key lies."""
     if family == ORDERED:
         return int.from_bytes(key[:8], "big") >> 1
-    hashed = {PREFIXED: _first_text, TIMED: lambda stored: stored[:-8]}.get(family, lambda stored: stored)(key)
+    hashed = _first_text(key) if family == PREFIXED else key[:-8] if family == TIMED else key
     return key_group << 48 | int(xxhash.xxh64_intdigest(hashed)) >> 16
 
 

@@ -24,7 +24,7 @@ from keygroups.partition.keys import hashed_locator
 from keygroups.partition.maps import FileMaps
 from keygroups.partition.tables import TIMER_FAMILIES, WRITTEN
 from keygroups.partition.task import PartitionTask
-from keygroups.partition.view import StoredFamily, View, Written, WrittenFamily
+from keygroups.partition.view import StoredFamily, StoredPiece, View, Written, WrittenFamily
 from keygroups.rows.encode import row_encoder
 from keygroups.segment.chunk import Chunk
 from keygroups.state.arrow import plain
@@ -142,10 +142,10 @@ class FileHarness:
         """Merge the runs of the store if it wants to, as its maintenance does."""
         compacted = self._local.store.compact(thorough=True)
         if compacted is not None:
-            version, upload = compacted
-            self._local.upload(upload)
-            self._local.store.uploaded(upload.name, success=True)
-            self._version = version
+            self._version, upload = compacted
+            if upload is not None:
+                self._local.upload(upload)
+                self._local.store.uploaded(upload.name, success=True)
 
     def restart(self) -> None:
         """Go on from the checkpoint in a new process."""
@@ -191,7 +191,8 @@ class FileHarness:
             f.name: StoredFamily(f.id, f.key_schema, f.value_schema, f.lists) for f in self._version.catalog.families
         }
         runs = tuple(
-            tuple(StoredPiece(str(piece.segment.path), piece.span) for piece in run.pieces) for run in self._version.plan
+            tuple(StoredPiece(str(piece.segment.path), piece.span) for piece in run.pieces)
+            for run in self._version.plan
         )
         return View(mkdtemp(dir=self._folder), runs, families, KEY_GROUPS, self._watermark, self._now)
 

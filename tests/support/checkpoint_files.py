@@ -44,7 +44,7 @@ def write(
     return path, FileRef(f"0/{name}", rows, path.stat().st_size, checksum)
 
 
-def restore(folder: Path, path: Path, ref: FileRef, catalog: Catalog) -> Segment:
+def restore(folder: Path, path: Path, ref: FileRef) -> Segment:
     """The file as a local segment."""
     return restore_segment(folder, blocks_of(path, ref, MAX_PARALLELISM), ref.path, BLOCK_BYTES)
 
@@ -54,6 +54,6 @@ def through_a_file(folder: Path, blocks: Sequence[Block], compression: str = "zs
     catalog = plain_catalog(families)
     path, ref = write(folder, blocks, catalog, FileName("version", 1, f"{1:032x}"), compression)
     try:
-        return restore(folder, path, ref, catalog)
+        return restore(folder, path, ref)
     finally:
         path.unlink()

@@ -40,7 +40,8 @@ def manifest_of(data: bytes) -> dict[str, Any]:
 
 def put_together(manifest: dict[str, Any], blocks: Sequence[Stored], codec: str | None = "zstd") -> bytes:
     """A file of these blocks, whose manifest says where they are."""
-    sink, parts, last = pa.BufferOutputStream(), [], None
+    sink, last = pa.BufferOutputStream(), None
+    parts: list[tuple[int, int, list[list[Any]]]] = []
     start = len(blocks[0].batch.schema.remove_metadata().serialize()) if blocks else 0
     writer = ipc.new_stream(sink, pa.schema([])) if not blocks else None
     for block in blocks:
@@ -54,6 +55,7 @@ def put_together(manifest: dict[str, Any], blocks: Sequence[Stored], codec: str 
             before += len(schema.serialize())
         else:
             before = sink.tell()
+        assert writer is not None
         writer.write_batch(block.batch.replace_schema_metadata(None))
         parts[-1][2].append([before - start, sink.tell() - before, block.batch.num_rows, block.first, block.last, ""])
     if writer is not None:

@@ -35,17 +35,16 @@ def read_version(store: Path, version: int | None = None) -> dict[str, list[tupl
     newest = max(store.glob(names), key=lambda path: (path.name[:21], path.stat().st_mtime, path.name))
     manifest, layer = read_file(newest)
     operator = Path(str(store).removesuffix(manifest["store"]))
-    layers = [layer]
-    for ref in manifest["segments"]:
-        layers.append(read_file(operator / ref["path"])[1][slice(*ref.get("span", (None,)))])
-    rows: Rows = {}
+    below = ((read_file(operator / ref["path"])[1], ref.get("span", (None,))) for ref in manifest["segments"])
+    layers = [layer, *(rows[slice(*span)] for rows, span in below)]
+    found: Rows = {}
     for family, row in (one for layer in reversed(layers) for one in layer):
         place, value = (family, repr(row["key"])), row["value"]
         if value is None:
-            rows.pop(place, None)
-        elif row.get("appended") and place in rows:
-            rows[place] = (row["key"], rows[place][1] + value)
+            found.pop(place, None)
+        elif row.get("appended") and place in found:
+            found[place] = (row["key"], found[place][1] + value)
         else:
-            rows[place] = (row["key"], value)
+            found[place] = (row["key"], value)
     known = {family["id"]: family["name"] for family in manifest["catalog"]["families"]}
-    return {name: [row for (number, _), row in rows.items() if number == family] for family, name in known.items()}
+    return {name: [row for (number, _), row in found.items() if number == family] for family, name in known.items()}

@@ -14,6 +14,7 @@ from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_nam
 from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
 from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError, InternalError, VersionError
+from keygroups.segment.span import Span
 
 FAMILY = Family(0, "default", "{}", "{}", "{}")
 OUTSIDE = (
@@ -86,8 +87,11 @@ def test_a_manifest_round_trips() -> None:
         ({"catalog": Catalog((FAMILY,), 0)}, "numbered"),
         ({"catalog": Catalog((FAMILY, FAMILY), 1)}, "numbered"),
         ({"segments": (ref(6),)}, "newer"),
-        ({"segments": (ref(3), ref(4))}, "newest first"),
         ({"segments": (ref(3), ref(3))}, "twice"),
+        ({"segments": (ref(3).part(Span(0, 6)), ref(4), ref(3).part(Span(5, 9)))}, "twice"),
+        ({"segments": (ref(3).part(Span(3, 3)),)}, "rows of files"),
+        ({"segments": (ref(3).part(Span(3, 11)),)}, "rows of files"),
+        ({"segments": (ref(3).following(follows=True),)}, "follows"),
         ({"segments": (FileRef(f"../{name(1)}", 1, 1, "c"),)}, "leaves"),
         *(({"segments": (FileRef(path + name(1), 1, 1, "c"),)}, "leaves") for path in OUTSIDE),
         ({"segments": (FileRef("0/x.arrow", 1, 1, "c"),)}, "leaves"),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from fuzz.forge import AnyNumber, Forged
-from fuzz.samples import CATALOG, block, contents
+from fuzz.samples import block, contents
 from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef, read_manifest
 from keygroups.checkpoint.names import FileName

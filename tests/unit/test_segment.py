@@ -21,6 +21,7 @@ from keygroups.segment.block import Block, has_appends
 from keygroups.segment.chunk import APPENDED, HEADER, NEW, SUPERSEDED, TOMBSTONE, Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.merge import merge_runs
+from keygroups.segment.split import even_cuts, joined
 from support.checkpoint_files import plain_catalog, restore, through_a_file, write
 
 Row = tuple[bytes, bytes | None]
@@ -110,7 +111,7 @@ def test_a_checkpoint_file_is_restored_or_refused(tmp_path: Path, compression: s
     """Whole files come back; one flipped byte in the data is found, wherever it is."""
     segment = segment_of(tmp_path, {bytes([i] * 8): bytes([i] * 16) for i in range(200)}, 48)
     path, ref = write(tmp_path, segment.blocks, plain_catalog(), FileName("version", 1, f"{1:032x}"), compression)
-    assert rows_of(restore(tmp_path, path, ref, plain_catalog()).blocks) == rows_of(segment.blocks)
+    assert rows_of(restore(tmp_path, path, ref).blocks) == rows_of(segment.blocks)
     whole = path.read_bytes()
     outcomes = [_flipped(path, whole, at, ref, segment) for at in range(0, len(whole), 97)]
     assert "refused" in outcomes
@@ -121,7 +122,7 @@ def _flipped(path: Path, whole: bytes, at: int, ref: FileRef, segment: Segment) 
     """What comes of a file with one changed byte; some bytes are padding."""
     path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :])
     try:
-        restored = restore(path.parent, path, ref, plain_catalog())
+        restored = restore(path.parent, path, ref)
     except CheckpointError as error:
         return "refused" if ref.path in str(error) else "wrong"
     return "right" if rows_of(restored.blocks) == rows_of(segment.blocks) else "wrong"
@@ -195,3 +196,38 @@ def _appends(
             del model[key]
     block = read_chunk(write_chunk(folder, rows, bits, flags))
     return write_segment(folder, [block])
+
+
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=12),
+    families=st.integers(1, 3),
+    max_bytes=st.sampled_from([1, 300, 10**6]),
+)
+@settings(deadline=None)
+def test_joined_blocks_have_the_same_rows(sizes: list[int], families: int, max_bytes: int) -> None:
+    """They are of one family each, and larger than allowed only as they were."""
+    numbers = sorted(number % families for number in range(len(sizes)))
+    ends = np.cumsum(sizes)
+    blocks = [
+        Block(
+            np.arange(end - size, end, dtype=np.uint64),
+            np.zeros(size, np.uint16),
+            pa.array([n.to_bytes(8, "big") for n in range(end - size, end)], pa.binary(8)),
+            pa.array([b"v" * (n % 3) for n in range(size)], pa.binary()),
+            family,
+        )
+        for size, end, family in zip(sizes, ends.tolist(), numbers, strict=True)
+    ]
+    found = list(joined(blocks, max_bytes))
+    assert [(b.family, *row) for b in found for row in rows_of([b])] == [
+        (b.family, *row) for b in blocks for row in rows_of([b])
+    ]
+    assert all(len(block) in sizes or block.nbytes <= max_bytes for block in found)
+
+
+@given(rows=st.integers(0, 100), parts=st.integers(0, 120))
+def test_even_cuts_cover_all_rows(rows: int, parts: int) -> None:
+    """Each row lies in one part, and no part is empty."""
+    cuts = list(even_cuts(rows, parts))
+    assert [row for start, stop in cuts for row in range(start, stop)] == list(range(rows))
+    assert all(stop > start for start, stop in cuts)

@@ -103,25 +103,36 @@ def test_a_commit_takes_over_a_merge_that_ends_meanwhile(local: LocalStore, monk
 def test_an_upload_that_ends_during_the_next_merge_is_not_undone(
     local: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Maintenance and a commit each have a compaction under way; retention runs between them."""
+    """Maintenance and a commit each merge a piece; retention runs between them."""
     parent = two_versions(local)
-    first_merge = local.compact()
-    base = local.write(local.store.known(parent.key), dict.fromkeys(range(20, 60), 1), 60)
-
+    local.merge_few_rows()
+    first_piece = local.compact()
     later: list[Version] = []
 
     def end_the_upload() -> None:
-        local.store.uploaded(first_merge.name, success=True)
-        later.append(local.write(local.store.known(base.key), {100: 1}, 61))
+        local.store.uploaded(first_piece.name, success=True)
+        later.append(local.write(local.store.known(parent.key), {100: 1}, 21))
         local.clean_up(0)
 
     with during_write(monkeypatch, end_the_upload):
         local.compact()
-    version = local.write(local.store.known(later[0].key), {101: 1}, 62)
+    version = local.write(local.store.known(later[0].key), {101: 1}, 22)
     listed = {str(ref.name) for ref in local.manifest(version).segments}
+    assert first_piece.name in listed
     assert listed <= {path.name for path in local.checkpoint.iterdir()}
     local.reopened()
-    assert len(rows_of(local.load(version))) == 62
+    assert len(rows_of(local.load(version))) == 22
+
+
+def test_what_is_not_uploaded_is_not_merged_again(local: LocalStore) -> None:
+    """Its rows are in several files, of which a merge in pieces would have to list parts."""
+    parent = two_versions(local)
+    upload = local.compact()
+    version = local.write(local.store.known(parent.key), dict.fromkeys(range(20, 60), 1), 60)
+    assert local.store.compact(thorough=True) is None
+    local.store.uploaded(upload.name, success=True)
+    local.compact()
+    assert len(local.store.known(version.key).plan) == 1
 
 
 def test_writes_that_another_process_sorted_are_not_left_out(local: LocalStore) -> None:

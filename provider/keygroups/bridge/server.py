@@ -115,7 +115,9 @@ class Server:
         compact = store.wants_compaction(version)
         if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:
             release_unused()
-        return m.Committed(version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis)
+        return m.Committed(
+            version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis
+        )
 
     def _compact(self, request: m.Compact) -> m.Compacted | None:
         store = self._store(request.store)

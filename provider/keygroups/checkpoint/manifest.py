@@ -7,6 +7,7 @@ xxh3-128 of that JSON under ``keygroups.manifest.checksum``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -172,8 +173,7 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         "the number of key groups lies in 1..32768": 1 <= manifest.max_parallelism <= MAX_PARALLELISM,
         "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *num_keys) >= 0,
         "no segment is newer than the version": all(v <= manifest.version for v in versions),
-        "segments are listed newest first": versions == sorted(versions, reverse=True),
-        "no segment is listed twice": len(set(paths)) == len(paths),
+        "no rows are listed twice": not _overlap(manifest.segments),
         "the parent is an older version file": not manifest.parent
         or (parent is not None and parent.kind == "version" and parent.version < manifest.version),
         "blocks lie one behind another": _in_order(manifest.parts),
@@ -245,6 +245,12 @@ def _in_order(parts: tuple[Part, ...]) -> bool:
             end = block.offset + block.length
     families = [part.family for part in parts]
     return families == sorted(families)
+
+
+def _overlap(refs: tuple[FileRef, ...]) -> bool:
+    """Whether two references are to the same rows of a file."""
+    spans = sorted((ref.path, ref.counted) for ref in refs)
+    return any(path == other and span.stop > more.start for (path, span), (other, more) in pairwise(spans))
 
 
 class _Format(msgspec.Struct):

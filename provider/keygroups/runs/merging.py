@@ -1,4 +1,4 @@
-"""A merge of adjacent runs in pieces, from the first row to the last: each piece is in a plan, and uploaded, by itself."""
+"""A merge of adjacent runs in pieces, from the first row to the last; each piece is uploaded by itself."""
 
 from __future__ import annotations
 

@@ -83,16 +83,18 @@ class Block:
         )
 
     def batch(self) -> pa.RecordBatch:
-        """This block as an Arrow record batch, with the columns that it has."""
-        columns = {
-            "locator": arrow(self.locator), "key_group": arrow(self.key_group), "key": self.key, "value": self.value
-        }  # fmt: skip
+        """This block as an Arrow record batch, with the columns that it has.
+
+        The values come last: the JVM may leave them in the file.
+        """
+        columns = {"locator": arrow(self.locator), "key_group": arrow(self.key_group), "key": self.key}
         if self.family:
             columns["family"] = arrow(np.full(len(self), self.family, np.uint16))
         if self.appended is not None:
             columns["appended"] = self.appended
         if self.written is not None:
             columns["written"] = arrow(self.written)
+        columns["value"] = self.value
         return pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
 
     @staticmethod

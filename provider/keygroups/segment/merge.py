@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keygroups.segment.block import Block, Locators, concat
-from keygroups.segment.span import END, Position
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.fold import fold, without_tombstones
 from keygroups.segment.sort import sort_rows
+from keygroups.segment.span import END, Position
 from keygroups.segment.split import split_range
 
 SAMPLES_PER_BLOCK = 64
@@ -45,7 +45,7 @@ def cut_after(runs: Sequence[Sequence[Block]], nbytes: int) -> Position:
     """
     blocks = sorted((b for run in runs for b in run), key=lambda b: (b.family, int(b.locator[0])))
     before = np.cumsum([b.nbytes for b in blocks])
-    if not len(blocks) or before[-1] <= nbytes * 3 // 2:
+    if not blocks or before[-1] <= nbytes * 3 // 2:
         return END
     first = blocks[0]
     near = blocks[: int(np.searchsorted(before, 2 * nbytes)) + len(runs)]

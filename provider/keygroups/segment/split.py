@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -26,6 +27,18 @@ def _split(block: Block) -> Iterator[Block]:
     middle = len(block) // 2
     yield from _split(block.slice(0, middle))
     yield from _split(block.slice(middle, len(block)))
+
+
+def evenly_split(block: Block, nbytes: int) -> Iterator[Block]:
+    """The block in slices of about so many bytes, or of one row."""
+    for start, stop in even_cuts(len(block), -(-block.nbytes // nbytes)):
+        yield block.slice(start, stop)
+
+
+def even_cuts(rows: int, parts: int) -> Iterator[tuple[int, int]]:
+    """Cut rows into parts of nearly the same size, none of them empty: of each the start and the end."""
+    bounds = [rows * number // max(parts, 1) for number in range(max(parts, 1) + 1)]
+    return ((start, stop) for start, stop in pairwise(bounds) if start < stop)
 
 
 def joined(blocks: Iterable[Block], max_bytes: int) -> Iterator[Block]:

@@ -96,7 +96,9 @@ class CommitWriter:
             except BaseException:
                 _delete(uploads)
                 raise
-            return WrittenCommit(Piece(segment, Span(0, segment.rows), (file.ref,)), file.references, [*uploads, file.upload])
+            return WrittenCommit(
+                Piece(segment, Span(0, segment.rows), (file.ref,)), file.references, [*uploads, file.upload]
+            )
 
     def _write_changelog(
         self, name: FileName, chunks: Sequence[Chunk], catalog: Catalog, base: Version

@@ -11,7 +11,7 @@ import scala.util.Random
 
 import io.keygroups.spark.KeyGroupsException
 import io.keygroups.spark.bridge.Json
-import io.keygroups.spark.segment.{MappedSegment, SegmentView}
+import io.keygroups.spark.segment.{MappedSegment, MappedValues, SegmentView}
 
 /**
  * Maps mutated local segments and compares all their rows. Arguments: a folder with views (`*.json`) and rows (`*.rows`) of
@@ -56,7 +56,7 @@ object FuzzMain {
     Files.write(path, bytes)
     try {
       val view = SegmentView(sample.view.id, path.toString, rows, length, layouts)
-      val segment = MappedSegment.open(view, 1 + random.nextInt(4))
+      val segment = MappedSegment.open(view, 1 + random.nextInt(4), if (random.nextBoolean()) MappedValues.None else MappedValues.upTo(Long.MaxValue))
       val blocks = layouts.map(_.family).distinct.flatMap(segment.part).flatMap(_.blocks)
       try judge.judge(segment, view, bytes, if (kind == 3) sample.rows else null, random) finally blocks.foreach(_.release())
       _ => if (kind == 3) "read whole" else "read"

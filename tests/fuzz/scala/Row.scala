@@ -16,8 +16,14 @@ final case class Row(locator: Long, h: Int, key: Seq[Byte], value: Option[Seq[By
 /** Reads rows by address, as the provider does. */
 object Mapped {
   def row(block: Block, n: Int): Row = Row(block.locator(n), block.keyGroup(n), key(block, n).toSeq,
-    if (block.isTombstone(n)) None else Some(copy(block.valueAddress(n), block.valueLength(n)).toSeq),
+    if (block.isTombstone(n)) None else Some(value(block, n).toSeq),
     block.isAppended(n), written(block, n))
+
+  private def value(block: Block, n: Int): Array[Byte] = {
+    val bytes = new Array[Byte](block.valueLength(n))
+    block.copyValue(n, bytes, Platform.BYTE_ARRAY_OFFSET.toLong)
+    bytes
+  }
 
   def key(block: Block, n: Int): Array[Byte] = copy(block.keyAddress(n), block.keyLength(n))
 

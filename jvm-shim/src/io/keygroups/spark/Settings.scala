@@ -7,6 +7,7 @@ import scala.collection.immutable.ListMap
 import scala.util.Using
 
 import io.keygroups.spark.bridge.Json
+import io.keygroups.spark.segment.MappedValues
 import org.apache.spark.network.util.JavaUtils
 
 /** One entry of settings.json, which Python reads as well. */
@@ -23,6 +24,8 @@ final class Settings private (values: Map[String, String]) {
   val ttl: Long = read("ttl", "a time such as 7d, 12h, 30m or 45s")(Settings.seconds)
   val ttlOperators: Set[String] = names("ttlOperators")
   val overlayBytes: Long = bytes("overlayBytes")
+  val mappedValues: MappedValues =
+    MappedValues.upTo(Some(bytes("mappedValueBytes")).filter(_ > 0).getOrElse(MappedValues.DefaultLimit))
   val feedsWrites: Boolean = text("changeFeed") == "writes"
   val maxSegments: Int = int("maxSegments")
   val callTimeoutSeconds: Int = int("callTimeoutSeconds")

@@ -44,7 +44,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     ThreadPools.sort {
       try {
         val request = ApplyRequest(remote.number, session.id, chunks, session.expiry.now)
-        MappedSegment.open(remote.call[SegmentView]("apply", request).get, spec.partitions)
+        store.openSegment(remote.call[SegmentView]("apply", request).get)
       } finally session.files.delete(chunks)
     }
   }

@@ -1,7 +1,6 @@
 package io.keygroups.spark.segment
 
 import java.nio.ByteBuffer
-import java.nio.channels.FileChannel
 
 import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.{Bytes, OffHeap}
@@ -9,7 +8,7 @@ import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
 final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long, validity: Long, appends: Long, times: Long,
-    keys: Column, values: Column, val rows: Int, index: RadixIndex) {
+    keys: Column, values: ValueColumn, val rows: Int, index: RadixIndex) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
   def indexBytes: Int = index.bytes
@@ -18,8 +17,9 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
   def keyGroup(row: Int): Int = Platform.getShort(null, keyGroups + (row.toLong << 1)) & 0xffff
   def keyAddress(row: Int): Long = keys.address(row)
   def keyLength(row: Int): Int = keys.length(row)
-  def valueAddress(row: Int): Long = values.address(row)
   def valueLength(row: Int): Int = values.length(row)
+  /** Copy a value to a place in an array. */
+  def copyValue(row: Int, target: Array[Byte], at: Long): Unit = values.copy(row, target, at)
   def isTombstone(row: Int): Boolean =
     validity != 0 && (Platform.getByte(null, validity + (row >>> 3)) & (1 << (row & 7))) == 0
 
@@ -87,34 +87,40 @@ object Block {
   /** Rows of a bucket above which a binary search beats comparing keys. */
   private val Crowded = 16
 
-  /** Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read. */
-  def map(channel: FileChannel, layout: BlockLayout, partitions: Int, path: String): Block = {
-    val (first, end) = LayoutCheck.extent(layout, channel.size(), path)
+  /**
+   * Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read.
+   *
+   * @param withValues otherwise the values stay in the file, and the rest is copied: a page fault would read the disk's whole
+   *   read-ahead, up to 8 MB, most of it values
+   */
+  def map(file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String): Block = {
+    val (first, end) = LayoutCheck.extent(layout, withValues, file.size, path)
     val start = first & ~7L
     val size = end - start
     if (size > Int.MaxValue) throw Failures.damaged(path, s"a block of $size bytes")
-    val mapping = channel.map(FileChannel.MapMode.READ_ONLY, start, size)
+    val mapping = if (withValues) file.map(start, size) else file.copy(start, size.toInt)
     var done = false
     try {
-      val block = over(mapping, start, channel, layout, partitions, path)
+      val block = over(mapping, start, file, layout, withValues, partitions, path)
       done = true
       block
     } finally if (!done) OffHeap.free(mapping)
   }
 
-  private def over(mapping: ByteBuffer, start: Long, channel: FileChannel, layout: BlockLayout, partitions: Int,
-      path: String): Block = {
+  private def over(mapping: ByteBuffer, start: Long, file: SegmentFile, layout: BlockLayout, withValues: Boolean,
+      partitions: Int, path: String): Block = {
     val size = mapping.capacity().toLong
     val base = OffHeap.address(mapping)
     val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
       layout.keyBytes, path)
     val values = Column.checked(base, start, size, layout.rows, layout.valueWidth, layout.valueOffsets,
-      layout.valueData, layout.valueBytes, path)
+      layout.valueData, layout.valueBytes, path, isMapped = withValues)
     val validity = if (layout.valueValidity < 0) 0L else base + layout.valueValidity - start
     val appends = if (layout.appended < 0) 0L else base + layout.appended - start
     val times = if (layout.written < 0) 0L else base + layout.written - start
     val locators = base + layout.locator - start
-    val index = new IndexBuilder(channel, layout.locator, layout.rows, path).build(locators, partitions)
-    new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys, values, layout.rows, index)
+    val index = new IndexBuilder(file, layout.locator, layout.rows, path).build(locators, partitions)
+    new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
+      new ValueColumn(values, if (withValues) null else file), layout.rows, index)
   }
 }

@@ -22,14 +22,15 @@ object Column {
    * A column of mapped memory, checked once so that reads need no check.
    *
    * @param base address of the mapping, which starts at byte `start` of the file and is `size` bytes long
+   * @param isMapped whether the data is in the mapping; otherwise addresses are positions in the file
    */
   def checked(base: Long, start: Long, size: Long, rows: Int, width: Int, offsets: Long, data: Long, bytes: Long,
-      path: String): Column = {
+      path: String, isMapped: Boolean = true): Column = {
     def place(at: Long, length: Long): Long = {
       if (length > 0 && (at < start || at - start > size - length)) throw Failures.damaged(path, "a column lies outside")
       base + at - start
     }
-    val dataAt = place(data, bytes)
+    val dataAt = if (isMapped) place(data, bytes) else data
     if (width > 0) {
       if (bytes < rows.toLong * width) throw Failures.damaged(path, "a column is too short")
       new Column(width, 0, dataAt)

@@ -1,8 +1,5 @@
 package io.keygroups.spark.segment
 
-import java.nio.ByteBuffer
-import java.nio.channels.FileChannel
-
 import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.OffHeap
 import org.apache.spark.unsafe.Platform
@@ -15,7 +12,7 @@ import org.apache.spark.unsafe.Platform
  *
  * @param position where in the file the block's locators begin
  */
-private[segment] final class IndexBuilder(channel: FileChannel, position: Long, rows: Int, path: String) {
+private[segment] final class IndexBuilder(file: SegmentFile, position: Long, rows: Int, path: String) {
   private val chunk = OffHeap.allocate(math.min(rows, IndexBuilder.ChunkRows) * 8)
   private val address = OffHeap.address(chunk)
 
@@ -76,12 +73,7 @@ private[segment] final class IndexBuilder(channel: FileChannel, position: Long, 
 
   /** Bring `count` locators from `row` on into the chunk; the first of them. */
   private def read(row: Int, count: Int): Long = {
-    val target: ByteBuffer = chunk.duplicate().limit(count * 8)
-    while (target.hasRemaining) {
-      if (channel.read(target, position + row * 8L + target.position()) < 0) {
-        throw Failures.damaged(path, "a block lies outside of the file")
-      }
-    }
+    file.readFully(chunk.duplicate().limit(count * 8), position + row * 8L)
     Platform.getLong(null, address)
   }
 }

@@ -1,21 +1,23 @@
 package io.keygroups.spark.segment
 
-import java.nio.channels.{ClosedByInterruptException, FileChannel}
-import java.nio.file.{Paths, StandardOpenOption}
+import java.nio.channels.ClosedByInterruptException
+import java.nio.file.Paths
 import java.util.concurrent.atomic.AtomicInteger
 
 import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Reaper
 
 /**
- * A segment mapped into memory: its blocks, each with the number of its family. The sessions that see it share it; it is unmapped after the last has
+ * A segment mapped into memory: its blocks, each with the number of its family.
+ * The sessions that see it share it; it is unmapped after the last has
  * released it. The file may be deleted meanwhile; the mapping keeps its bytes.
  */
-final class MappedSegment private (val view: SegmentView, val blocks: Seq[(Int, Block)]) {
+final class MappedSegment private (val view: SegmentView, val blocks: Seq[(Int, Block)], source: ValueSource) {
   private val holders = new AtomicInteger(1)
   private val parts = blocks.groupMap(_._1)(_._2).map { case (family, blocks) => family -> Part.of(blocks.toArray) }
 
-  def bytes: Long = view.bytes + blocks.map(_._2.indexBytes.toLong).sum
+  /** Of mapped memory and of indexes. */
+  def bytes: Long = view.bytes - source.unmappedBytes + blocks.map(_._2.indexBytes.toLong).sum
 
   /** Hold it; false if it is unmapped already. */
   def retain(): Boolean = {
@@ -28,7 +30,10 @@ final class MappedSegment private (val view: SegmentView, val blocks: Seq[(Int, 
   /** The rows of a family; None if it has none. */
   def part(family: Int): Option[Part] = parts.get(family)
 
-  private def unmap(): Unit = blocks.foreach(_._2.release())
+  private def unmap(): Unit = {
+    blocks.foreach(_._2.release())
+    source.release()
+  }
 }
 
 object MappedSegment {
@@ -36,23 +41,47 @@ object MappedSegment {
   /**
    * Map a file that Python has written, and check all that later reads rely on. NoSuchFileException: it was compacted away
    * meanwhile, request a new plan.
+   *
+   * @param values decides whether its values are mapped
    */
-  def open(view: SegmentView, partitions: Int): MappedSegment = {
-    val channel = FileChannel.open(Paths.get(view.path), StandardOpenOption.READ)
+  def open(view: SegmentView, partitions: Int, values: MappedValues): MappedSegment = {
+    val source = new ValueSource(view, values)
     var blocks = List.empty[(Int, Block)]
     var done = false
     try {
-      LayoutCheck.blocks(view, channel.size())
-      view.blocks.foreach(b => blocks ::= b.family -> Block.map(channel, b, partitions, view.path))
-      val segment = new MappedSegment(view, blocks.reverse)
+      LayoutCheck.blocks(view, source.file.size)
+      view.blocks.foreach(b => blocks ::= b.family -> Block.map(source.file, b, source.isMapped, partitions, view.path))
+      val segment = new MappedSegment(view, blocks.reverse, source)
       if (!segment.parts.valuesIterator.forall(_.isInOrder)) throw Failures.damaged(view.path, "blocks that overlap")
+      source.opened()
       done = true
       segment
     } catch {
       case error: ClosedByInterruptException => throw Failures.interrupted(error)
     } finally {
-      channel.close()
-      if (!done) blocks.foreach(_._2.release())
+      if (!done) {
+        blocks.foreach(_._2.release())
+        source.release()
+      }
     }
+  }
+}
+
+/** A segment's file, and the room that its values have in mapped memory. */
+private final class ValueSource(view: SegmentView, values: MappedValues) {
+  val file = new SegmentFile(Paths.get(view.path))
+  private val valueBytes = view.blocks.map(_.valueBytes).sum
+  private val hasTaken = values.take(valueBytes, view.bytes)
+  /** Whether values are mapped. */
+  val isMapped: Boolean = hasTaken || !file.isShareable
+
+  def unmappedBytes: Long = if (isMapped) 0 else valueBytes
+
+  /** All blocks are mapped: the file is not read any more, unless the values are in it alone. */
+  def opened(): Unit = if (isMapped) file.close()
+
+  def release(): Unit = {
+    file.close()
+    if (hasTaken) values.give(valueBytes)
   }
 }

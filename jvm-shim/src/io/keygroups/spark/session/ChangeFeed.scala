@@ -40,10 +40,11 @@ final class ChangeFeed(changes: Seq[LoadedVersion], family: Family) {
   private def valuesOf(block: Block, row: Int): Iterator[(RecordType.Value, UnsafeRow)] =
     if (block.isTombstone(row)) Iterator.single((RecordType.DELETE_RECORD, null))
     else if (!family.hasLists) {
-      Iterator.single((RecordType.PUT_RECORD, family.values.read(block.valueAddress(row), block.valueLength(row))))
+      Iterator.single((RecordType.PUT_RECORD, family.values.read(block, row)))
     } else {
       val first = if (block.isAppended(row)) RecordType.MERGE_RECORD else RecordType.PUT_RECORD
-      val bytes = copy(block.valueAddress(row), block.valueLength(row))
+      val bytes = new Array[Byte](block.valueLength(row))
+      block.copyValue(row, bytes, Platform.BYTE_ARRAY_OFFSET)
       val kinds = Iterator.single(first) ++ Iterator.continually(RecordType.MERGE_RECORD)
       kinds.zip(new ValueList(family.values, bytes))
     }

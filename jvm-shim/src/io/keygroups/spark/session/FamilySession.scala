@@ -200,12 +200,12 @@ final class FamilySession(private[session] val session: Session, val family: Fam
 
   /** The values of a key, from old to new: those of its newest row, after those of the rows that it was appended to. */
   private[session] def gather(keyHash: Long, locator: Long, base: AnyRef, offset: Long, length: Int): Array[Byte] = {
-    var pieces = List.empty[(Long, Int)]
+    var pieces = List.empty[StoredValue]
     var hasOlder = true
     overlays.unsorted.foreach { overlay =>
       var row = if (hasOlder) overlay.find(keyHash, base, offset, length) else 0L
       while (row != 0) {
-        if (!OverlayRow.isTombstone(row)) pieces ::= ((OverlayRow.valueAddress(row), OverlayRow.valueLength(row)))
+        if (!OverlayRow.isTombstone(row)) pieces ::= new OverlayValue(row)
         hasOlder = OverlayRow.isAppended(row)
         row = if (hasOlder) OverlayRow.older(row) else 0L
       }

@@ -1,7 +1,7 @@
 package io.keygroups.spark.session
 
 import io.keygroups.spark.bridge.{Catalog, PieceView, VersionKey, VersionView}
-import io.keygroups.spark.segment.{MappedRun, MappedSegment, Piece}
+import io.keygroups.spark.segment.{MappedRun, MappedSegment, Piece, SegmentView}
 
 /**
  * A version whose segments are mapped. It holds them until it is released, once.
@@ -41,13 +41,14 @@ object LoadedVersion {
    * Map the segments of a version, or hold those that are mapped. If one cannot be mapped, none is held.
    *
    * @param known mapped segments by their ids, which the view does not describe
+   * @param open maps a segment
    */
-  def map(view: VersionView, known: Map[String, MappedSegment], partitions: Int): LoadedVersion = {
+  def map(view: VersionView, known: Map[String, MappedSegment], open: SegmentView => MappedSegment): LoadedVersion = {
     val described = view.segments.map(s => s.id -> s).toMap
     var held = Map.empty[String, MappedSegment]
     try {
       view.runs.iterator.flatten.map(_.id).distinct.foreach { id =>
-        held += id -> known.get(id).filter(_.retain()).getOrElse(MappedSegment.open(described(id), partitions))
+        held += id -> known.get(id).filter(_.retain()).getOrElse(open(described(id)))
       }
       val runs = view.runs.map(run => new MappedRun(run.map(pieceOf(_, held)).toArray))
       new LoadedVersion(view.key, view.catalog, view.maxParallelism, runs.toArray)

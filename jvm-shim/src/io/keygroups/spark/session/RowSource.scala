@@ -1,5 +1,6 @@
 package io.keygroups.spark.session
 
+import io.keygroups.spark.memory.Bytes
 import io.keygroups.spark.segment.Part
 
 /** Living rows of a family, one after another, each key once. */
@@ -10,8 +11,9 @@ trait RowSource {
   def locator: Long
   def keyAddress: Long
   def keyLength: Int
-  def valueAddress: Long
   def valueLength: Int
+  /** Copy the value to a place in an array. */
+  def copyValue(target: Array[Byte], at: Long): Unit
 
   /** Whether the source reads an overlay after the session has spilled it. */
   def pins(overlay: Overlay): Boolean
@@ -34,6 +36,8 @@ abstract class StoredRows(merge: SegmentMerge) extends RowSource {
   override def locator: Long = if (overlayRow != 0) OverlayRow.locator(overlayRow) else merge.locator
   override def keyAddress: Long = if (overlayRow != 0) OverlayRow.keyAddress(overlayRow) else merge.keyAddress
   override def keyLength: Int = if (overlayRow != 0) OverlayRow.keyLength(overlayRow) else merge.keyLength
-  override def valueAddress: Long = if (overlayRow != 0) OverlayRow.valueAddress(overlayRow) else merge.valueAddress
   override def valueLength: Int = if (overlayRow != 0) OverlayRow.valueLength(overlayRow) else merge.valueLength
+  override def copyValue(target: Array[Byte], at: Long): Unit =
+    if (overlayRow != 0) Bytes.copy(null, OverlayRow.valueAddress(overlayRow), target, at, OverlayRow.valueLength(overlayRow))
+    else merge.copyValue(target, at)
 }

@@ -85,7 +85,7 @@ final class Scan(session: Session, family: FamilySession, private var rows: RowS
     val bytes = new Array[Byte](rows.keyLength + rows.valueLength)
     val start = Platform.BYTE_ARRAY_OFFSET.toLong
     Bytes.copy(null, rows.keyAddress, bytes, start, rows.keyLength)
-    Bytes.copy(null, rows.valueAddress, bytes, start + rows.keyLength, rows.valueLength)
+    rows.copyValue(bytes, start + rows.keyLength)
     last = bytes
     key = family.keyRow(bytes, start, rows.keyLength)
     value = values.read(bytes, start + rows.keyLength, rows.valueLength)

@@ -36,20 +36,20 @@ final class SealedRows(horizon: Long) {
 
   /** The value of a key; null if it is not stored or has expired. */
   def get(probe: KeyProbe, codec: ValueCodec): UnsafeRow =
-    if (isVisible(probe)) codec.read(block.valueAddress(row), block.valueLength(row)) else null
+    if (isVisible(probe)) codec.read(block, row) else null
 
   /**
    * The values of a key: those of its newest row, after those of the older rows that it was appended to. They live as long
    * as the newest: compaction makes one row of them.
    *
-   * @param later values that come after all of these, as addresses and lengths
+   * @param later values that come after all of these
    */
-  def gather(locator: Long, base: AnyRef, offset: Long, length: Int, later: List[(Long, Int)]): List[(Long, Int)] = {
+  def gather(locator: Long, base: AnyRef, offset: Long, length: Int, later: List[StoredValue]): List[StoredValue] = {
     var pieces = later
     var at = locate(0, locator, base, offset, length)
     if (at >= 0 && later.isEmpty && block.isExpired(row, horizon)) return pieces
     while (at >= 0) {
-      if (!block.isTombstone(row)) pieces ::= ((block.valueAddress(row), block.valueLength(row)))
+      if (!block.isTombstone(row)) pieces ::= new SealedValue(block, row)
       at = if (block.isAppended(row)) locate(at + 1, locator, base, offset, length) else -1
     }
     pieces

@@ -51,7 +51,7 @@ final class SegmentMerge(runs: Array[Part], from: MergeStart, last: Long, horizo
 
   def keyAddress: Long = block.keyAddress(row)
   def keyLength: Int = block.keyLength(row)
-  def valueAddress: Long = block.valueAddress(row)
+  def copyValue(target: Array[Byte], at: Long): Unit = block.copyValue(row, target, at)
   def valueLength: Int = block.valueLength(row)
   def isTombstone: Boolean = block.isTombstone(row)
   def isExpired: Boolean = block.isExpired(row, horizon)

@@ -1,6 +1,7 @@
 package io.keygroups.spark.session
 
 import io.keygroups.spark.memory.Bytes
+import io.keygroups.spark.segment.Block
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 
@@ -11,6 +12,13 @@ trait ValueCodec {
 
   /** The value stored in an array that nobody else changes. */
   def read(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow
+
+  /** The value of a row of a segment, as a row of its own. */
+  def read(block: Block, row: Int): UnsafeRow = {
+    val bytes = new Array[Byte](block.valueLength(row))
+    block.copyValue(row, bytes, Platform.BYTE_ARRAY_OFFSET)
+    read(bytes, Platform.BYTE_ARRAY_OFFSET, bytes.length)
+  }
 
   /** The value stored outside of the heap, as a row of its own. */
   def read(address: Long, length: Int): UnsafeRow = {

@@ -2,6 +2,7 @@ package io.keygroups.spark.session
 
 import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.Bytes
+import io.keygroups.spark.segment.Block
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 
@@ -58,6 +59,25 @@ private object ValueBytes {
   def checked(bytes: Long): Int = if (bytes <= MaxBytes) bytes.toInt else throw Failures.tooLongToWrite(bytes, MaxBytes)
 }
 
+/** Bytes that are stored for a key. */
+trait StoredValue {
+  def length: Int
+  /** Copy them to a place in an array. */
+  def copy(target: Array[Byte], at: Long): Unit
+}
+
+/** Those of a row of an overlay. */
+final class OverlayValue(row: Long) extends StoredValue {
+  override val length: Int = OverlayRow.valueLength(row)
+  override def copy(target: Array[Byte], at: Long): Unit = Bytes.copy(null, OverlayRow.valueAddress(row), target, at, length)
+}
+
+/** Those of a row of a segment. */
+final class SealedValue(block: Block, row: Int) extends StoredValue {
+  override val length: Int = block.valueLength(row)
+  override def copy(target: Array[Byte], at: Long): Unit = block.copyValue(row, target, at)
+}
+
 /** The values of one key of a family with many, in the order in which they were put. */
 final class ValueList(codec: ValueCodec, bytes: Array[Byte]) extends Iterator[UnsafeRow] {
   private var at = 0
@@ -78,16 +98,16 @@ object ValueList {
   /** The longest array that every JVM allocates. */
   private val MaxArray = Int.MaxValue - 15
 
-  /** Lists that lie outside of the heap as one list. KeyGroupsException: it is too long. */
-  def concatenated(pieces: List[(Long, Int)]): Array[Byte] = {
+  /** Stored lists as one list. KeyGroupsException: it is too long. */
+  def concatenated(pieces: List[StoredValue]): Array[Byte] = {
     var size = 0L
-    pieces.foreach(piece => size += piece._2)
+    pieces.foreach(piece => size += piece.length)
     if (size > MaxArray) throw Failures.tooLongToRead(size, MaxArray)
     val bytes = new Array[Byte](size.toInt)
     var at = Platform.BYTE_ARRAY_OFFSET.toLong
-    pieces.foreach { case (address, length) =>
-      Bytes.copy(null, address, bytes, at, length)
-      at += length
+    pieces.foreach { piece =>
+      piece.copy(bytes, at)
+      at += piece.length
     }
     bytes
   }

@@ -7,7 +7,7 @@ import scala.util.control.NonFatal
 import io.keygroups.spark.{Failures, Settings}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
-import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.segment.{MappedSegment, SegmentView}
 import io.keygroups.spark.session.LoadedVersion
 import org.apache.spark.internal.Logging
 
@@ -31,6 +31,9 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   def latest: Option[LoadedVersion] = synchronized(Option(latestVersion))
 
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
+
+  /** Map a segment. */
+  def openSegment(view: SegmentView): MappedSegment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
 
   /** Do something while the segments of the latest version are held: answers of the store process do not describe them. */
   def withKnown[T](body: KnownSegments => T): T = {
@@ -82,7 +85,7 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   /** The lock is not held while files are mapped: that may download them. */
   private def mapAll(store: RemoteStore, view: VersionView, known: KnownSegments, attempts: Int): LoadedVersion =
-    try LoadedVersion.map(view, known.byId, spec.partitions)
+    try LoadedVersion.map(view, known.byId, openSegment)
     catch {
       case error: NoSuchFileException => // compacted away between the answer and the mapping
         if (attempts == 1) throw Failures.missing(error.getFile, error)

@@ -33,7 +33,7 @@ private[spark] final class VersionLoader(store: OpenStore, spec: StoreSpec, file
     try {
       while (key.exists(_.version >= start)) {
         val change = remote.callWithFiles[ChangeView]("change")(ChangeRequest(remote.number, key.get, writes, _)).get
-        found ::= LoadedVersion.map(change.version, Map.empty, spec.partitions)
+        found ::= LoadedVersion.map(change.version, Map.empty, store.openSegment)
         key = change.parent
       }
       found

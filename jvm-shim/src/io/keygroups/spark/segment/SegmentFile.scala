@@ -1,0 +1,61 @@
+package io.keygroups.spark.segment
+
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.nio.file.{Path, StandardOpenOption}
+
+import scala.util.Try
+
+import io.keygroups.spark.Failures
+import io.keygroups.spark.memory.OffHeap
+
+/** A segment's file, from which threads read side by side. It may be deleted meanwhile. */
+private[segment] final class SegmentFile(path: Path) {
+  private val channel = FileChannel.open(path, StandardOpenOption.READ)
+  /** Spark interrupts tasks, and an interrupted read would close the file for all others. */
+  val isShareable: Boolean = SegmentFile.ignoreInterrupts(channel)
+
+  def size: Long = channel.size()
+  def map(position: Long, bytes: Long): java.nio.MappedByteBuffer = channel.map(FileChannel.MapMode.READ_ONLY, position, bytes)
+
+  /** A copy outside of the heap. */
+  def copy(position: Long, bytes: Int): ByteBuffer = {
+    val buffer = OffHeap.allocate(bytes)
+    var done = false
+    try {
+      readFully(buffer, position)
+      done = true
+    } finally if (!done) OffHeap.free(buffer)
+    buffer
+  }
+
+  /** Read bytes into an array. */
+  def read(position: Long, target: Array[Byte], at: Int, length: Int): Unit = {
+    var done = 0
+    while (done < length) { // each piece has a buffer outside of the heap, which the thread keeps
+      val piece = math.min(length - done, SegmentFile.PieceBytes)
+      readFully(ByteBuffer.wrap(target, at + done, piece), position + done)
+      done += piece
+    }
+  }
+
+  /** Read until a buffer is full. */
+  def readFully(target: ByteBuffer, position: Long): Unit = {
+    val start = target.position()
+    while (target.hasRemaining) {
+      if (channel.read(target, position + target.position() - start) < 0) {
+        throw Failures.damaged(path.toString, "a block lies outside of the file")
+      }
+    }
+  }
+
+  def close(): Unit = channel.close()
+}
+
+private object SegmentFile {
+  val PieceBytes: Int = 128 << 10
+
+  /** False where the JDK has no way to it, or where Spark has not opened the package. */
+  private def ignoreInterrupts(channel: FileChannel): Boolean =
+    Try(channel.getClass.getMethod("setUninterruptible").invoke(channel)).isSuccess
+}
