@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
-from fuzz.rows import Row, manifest_of_file, rows_of_file, rows_of_local, state_of
+from fuzz.rows import Row, checksum_of_file, manifest_of_file, rows_of_file, rows_of_local, state_of
 from keygroups.runs.run import Piece, pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
@@ -27,7 +27,7 @@ _UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, A
 _OMITTED: dict[str, Any] = {
     "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
     "id": "", "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
-    "span": None, "follows": False,
+    "span": None, "follows": False, "spilled": 0,
 }  # fmt: skip
 """What a manifest means where it does not say."""
 
@@ -73,7 +73,7 @@ def _rows_of_block(block: Block) -> Iterator[Row]:
 def judge_manifest(found: msgspec.Struct, text: bytes | dict[str, Any]) -> None:
     """The manifest, or a part of it, says what its JSON says."""
     raw = (
-        text if isinstance(text, dict) else json.loads(text.decode(errors="replace"))
+        text if isinstance(text, dict) else json.loads(text.decode(errors="replace"), strict=False)
     )  # unknown fields may have any bytes
     if isinstance(text, bytes) and raw.get("format", 2) == 2:
         raw["checksum"] = xxhash.xxh3_128_hexdigest(text)
@@ -127,14 +127,21 @@ class Originals:
             assert state_of([_rows_of_piece(piece) for piece in pieces_of(version.plan)]) == self.state, "WRONG STATE"
 
     def judge_change(self, version: Version, files: Mapping[str, bytes], *, forged: bool) -> None:
-        """What a version changed: the rows of its changelog, or where it lists none of its own file."""
+        """What a version changed: the rows of its changelog, or where it lists none of its own files."""
         manifest = manifest_of_file(files[self.latest]) if forged else self.manifests[self.latest]
-        shown = manifest.get("changelog")
-        ref = _ref(shown) if shown else _ref({**manifest, "path": self.latest})
-        expected = [ref.path] if ref.rows else []
-        assert _paths(version) == expected, f"WRONG FILES: {_paths(version)} where {expected} shows the change"
-        self.judge_pieces(version, [ref], files if forged else self.files)
         judge_manifest(version.catalog, manifest["catalog"])
+        shown, spilled = manifest.get("changelog"), manifest.get("segments", [])[: manifest.get("spilled", 0)]
+        refs = [_ref(shown)] if shown else [_ref(raw) for raw in ({**manifest, "path": self.latest}, *spilled)]
+        refs = [ref for ref in refs if ref.rows]
+        if len(refs) > 1:
+            layers = [rows_of_file(files[ref.path])[slice(*ref.span)] for ref in refs]
+            assert state_of([_rows_of_piece(piece) for piece in pieces_of(version.plan)]) == state_of(layers), (
+                "WRONG STATE"
+            )
+            return
+        expected = [ref.path for ref in refs]
+        assert _paths(version) == expected, f"WRONG FILES: {_paths(version)} where {expected} shows the change"
+        self.judge_pieces(version, refs, files if forged else self.files)
 
     def judge_pieces(self, version: Version, listed: Sequence[Listed], files: Mapping[str, bytes]) -> None:
         """The pieces have the rows of their files, and their files are listed with the right rows and checksum."""
@@ -143,8 +150,7 @@ class Originals:
             is_changed = files[ref.path] != self.files[ref.path]
             rows = rows_of_file(files[ref.path]) if is_changed else self.rows[ref.path]
             judge_segment(piece.segment, rows)
-            manifest = manifest_of_file(files[ref.path]) if is_changed else self.manifests[ref.path]
-            known = (len(rows), manifest["checksum"])
+            known = (len(rows), checksum_of_file(files[ref.path]))
             assert (ref.rows, ref.checksum) == known, f"ACCEPTED UNCHECKED: {ref}, the file has {known}"
 
     def _state_by(self, route: Sequence[Listed]) -> dict[tuple[int, bytes], bytes]:
@@ -158,8 +164,10 @@ def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
     while path in files and len(above) < MAX_ROUTE:
         try:
             manifest = manifest_of_file(files[path])
+            below = [_ref(raw) for raw in manifest.get("segments", [])]
             above.append(_ref({**manifest, "path": path}))
-            yield [*above, *map(_ref, manifest.get("segments", []))]
+            yield [*above, *below]
+            above += below[: manifest.get("spilled", 0)]
             path = f"{latest.rpartition('/')[0]}/{manifest.get('parent')}"
         except _UNREADABLE:  # a damaged parent: no way leads through it
             return

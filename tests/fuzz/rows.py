@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ import xxhash
 
 from fuzz.unsafe import KEY_GROUPS, locator_of, packed, stored_key
 from keygroups.segment.layout import BlockLayout
+from support.format1 import checksum_of
 
 MAGIC = b"ARROW1\0\0"
 """Before the first message of a file of format 1. What follows is an Arrow stream, which is read without the footer."""
@@ -33,13 +35,13 @@ class Row(NamedTuple):
 def rows_of_file(data: bytes) -> list[Row]:
     """The rows of a checkpoint file of families of ``samples``."""
     if data.startswith(MAGIC):
-        (batches,) = _streams(data.removeprefix(MAGIC), 1)
+        batches = ipc.open_stream(pa.BufferReader(data.removeprefix(MAGIC)))
         return [row for batch in batches for row in _rows_of_format1(batch)]
     manifest = manifest_of_file(data)
     parts = manifest["parts"]
     rows: list[Row] = []
-    for (family, _, blocks), batches in zip(parts, _streams(data, len(parts)), strict=True):
-        for batch in batches[: len(blocks)]:
+    for (family, *_), batches in zip(parts, _streams(data, parts), strict=True):
+        for batch in batches:
             first = sum(row.family == family for row in rows) if manifest["kind"] == "changelog" else None
             rows += _rows_of_format2(batch, family, first)
     return rows
@@ -48,8 +50,15 @@ def rows_of_file(data: bytes) -> list[Row]:
 def manifest_of_file(data: bytes) -> dict[str, Any]:
     """The manifest of a checkpoint file, by Python's JSON, with the checksum that other manifests have of the file."""
     text = manifest_text(data)
-    manifest: dict[str, Any] = json.loads(text)
+    manifest: dict[str, Any] = json.loads(text, strict=False)  # control characters in strings, as the reader has it
     return manifest if data.startswith(MAGIC) else manifest | {"checksum": xxhash.xxh3_128_hexdigest(text)}
+
+
+def checksum_of_file(data: bytes) -> str:
+    """The checksum that other manifests have of a file: of format 1 it is of the rows, whatever the manifest is."""
+    if data.startswith(MAGIC):
+        return checksum_of(list(ipc.open_stream(pa.BufferReader(data.removeprefix(MAGIC)))))
+    return xxhash.xxh3_128_hexdigest(manifest_text(data))
 
 
 def manifest_text(data: bytes) -> bytes:
@@ -58,10 +67,16 @@ def manifest_text(data: bytes) -> bytes:
         return bytes(reader.schema.metadata[b"keygroups.manifest"])
 
 
-def _streams(data: bytes, count: int) -> list[list[pa.RecordBatch]]:
-    """The batches of streams that follow each other."""
+def _streams(data: bytes, parts: Sequence[tuple[int, int, Sequence[Any]]]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches of the streams of a file; what lies between two streams is not read, nor what follows the last."""
     source = pa.BufferReader(data)
-    return [list(ipc.open_stream(source)) for _ in range(count)]
+    stream = ipc.open_stream(source)
+    start = source.tell()
+    for number, (_, offset, blocks) in enumerate(parts):
+        if number:
+            source.seek(start + offset)
+            stream = ipc.open_stream(source)
+        yield list(islice(stream, len(blocks)))
 
 
 def rows_of_segment(data: bytes) -> list[Row]:

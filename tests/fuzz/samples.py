@@ -127,6 +127,7 @@ def checkpoint_file(
     name: FileName,
     parent: str = "",
     segments: tuple[FileRef, ...] = (),
+    spilled: int = 0,
     codec: str = "zstd",
     changelog: FileRef | None = None,
 ) -> Sample:
@@ -134,7 +135,7 @@ def checkpoint_file(
     manifest = Manifest(
         format=name.format, kind=name.kind, store="0", version=name.version, rows=sum(map(len, blocks)),
         max_parallelism=KEY_GROUPS, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
-        changelog=changelog, written_by="fuzz", id=name.id,
+        spilled=spilled, changelog=changelog, written_by="fuzz", id=name.id,
     )  # fmt: skip
     path = folder / str(name)
     if name.format == 1:
@@ -181,19 +182,23 @@ def merged(folder: Path, rows: Sequence[Sequence[Block]]) -> Sequence[Block]:
 def store(folder: Path) -> dict[str, Sample]:
     """The files of a store whose version 4 is read over a merge of versions 1 to 3 and has a changelog, by path.
 
-    Versions 1 and 2 were written by release 0.1.0. The merge is in two pieces; of the second's file some rows count.
+    Versions 1 and 2 were written by release 0.1.0. Version 3 has two files. The merge is in two pieces; of the second's
+    file some rows count.
     """
     rows = versions()
     found: dict[str, Sample] = {}
     refs: list[FileRef] = []
-    for version in (1, 2, 3):
-        parent = str(named(version - 1, format_=1)) if version > 1 else ""
-        name = named(version, format_=1 if version < 3 else FORMAT)
+    for version in (1, 2):
+        name, parent = named(version, format_=1), str(named(1, format_=1)) if version > 1 else ""
         _add(found, refs, checkpoint_file(folder, rows[version - 1], name, parent, tuple(reversed(refs))))
+    *spilled, last = rows[2]
+    _add(found, refs, checkpoint_file(folder, spilled, named(3, "segment")))
+    third = checkpoint_file(folder, [last], named(3), str(named(2, format_=1)), tuple(reversed(refs)), spilled=1)
+    _add(found, refs, third)
     more: list[FileRef] = []
     first, *rest = merged(folder, rows[:3])
     _add(found, more, checkpoint_file(folder, [first], named(2, "segment")))
-    _add(found, more, checkpoint_file(folder, [first, *rest], named(3, "segment")))
+    _add(found, more, checkpoint_file(folder, [first, *rest], named(5, "segment")._replace(version=3)))
     _add(found, more, checkpoint_file(folder, numbered(contents()[2]), named(4, "changelog")))
     one, other, changelog = more
     pieces = (one, other.part(Span(one.rows, other.rows)).following(follows=True))

@@ -220,7 +220,7 @@ class FileHarness:
         segments: list[str] = []
         for number in range(rounds - 1):
             chunks = [_chunk(f, numbers, number) for f in written.families if len(f.chunks) > number + 1]
-            segments.insert(0, store.apply("session", chunks, 0).id)
+            segments.insert(0, store.spill("session", chunks, catalog).id)
         last = [_chunk(f, numbers, -1) for f in written.families if f.chunks]
         self._version, uploads = store.commit(store.take("session", segments, last), self._version, catalog)
         for upload in uploads:

@@ -47,6 +47,7 @@ class LocalStore:
         self.checkpoint = folder / "checkpoint" / "0"
         self.checkpoint.mkdir(parents=True, exist_ok=True)
         self._settings = Settings.parse(settings or {})
+        self._spilled: dict[str, bool] = {}
         self.store = self.reopened()
 
     def reopened(self) -> Store:
@@ -64,8 +65,23 @@ class LocalStore:
     def commit(
         self, parent: Version, rows: Mapping[int, int | None], keys: int, families: int = 1
     ) -> tuple[Version, list[Upload]]:
-        """Commit rows on a version."""
-        return self.store.commit(self.store.take("session", [], [self._chunk(rows)]), parent, catalog(keys, families))
+        """Commit rows, and those of ``spill``, on a version."""
+        ids, saved = list(self._spilled), {id_ for id_, is_saved in self._spilled.items() if is_saved}
+        self._spilled = {}
+        writes = self.store.take("session", ids, [self._chunk(rows)], saved=saved)
+        return self.store.commit(writes, parent, catalog(keys, families))
+
+    def spill(self, parent: Version, rows: Mapping[int, int | None], *, save: bool) -> None:
+        """Hand rows over before the commit, and save them."""
+        id_ = self.store.spill("session", [self._chunk(rows)], catalog(0)).id
+        upload = self.store.save("session", id_, parent) if save else None
+        if upload is not None:
+            self.upload(upload)
+        self._spilled = {id_: upload is not None, **self._spilled}
+
+    def keep_segments_of(self, nbytes: int) -> None:
+        """Have segments of so many bytes become files as they are."""
+        self.store._writer._large_bytes = nbytes
 
     def merge_few_rows(self) -> None:
         """Have merges take seven rows or so at a time."""
@@ -100,6 +116,10 @@ class LocalStore:
     def load(self, version: Version) -> Version:
         """Load a version."""
         return self.call(lambda downloads: self.store.load(version.key, downloads))
+
+    def change(self, version: Version) -> Version:
+        """What a version changed."""
+        return self.call(lambda downloads: self.store.change(version.key, downloads)).version
 
     def clean_up(self, retain: int) -> set[str]:
         """Delete what retention allows; the names that stay."""

@@ -219,6 +219,21 @@ def test_recovery_goes_round_a_damaged_segment() -> None:
     assert files_of_version(ref(4), newest, damaged | {ref(1).path}, chain(set())) is None
 
 
+def test_recovery_takes_all_writes_of_a_version() -> None:
+    """Those too that are not in its own file: without them, what lies below would show again."""
+    spilled = ref(3, "segment")
+    third = msgspec.structs.replace(manifest(3, (spilled, ref(2), ref(1)), name(2)), spilled=1)
+    newest = manifest(4, (ref(4, "segment"),), name(3))
+    damaged = {ref(4, "segment").path}
+
+    def parent(wanted: str) -> tuple[FileRef, Manifest]:
+        assert wanted == name(3)
+        return ref(3), third
+
+    assert files_of_version(ref(4), newest, damaged, parent) == [ref(4), ref(3), spilled, ref(2), ref(1)]
+    assert files_of_version(ref(4), newest, damaged | {spilled.path}, parent) is None
+
+
 def test_retention_keeps_what_retained_versions_refer_to() -> None:
     """And everything young, whether referred to or not."""
     assert oldest_retained(latest=10, versions_to_retain=3) == 7

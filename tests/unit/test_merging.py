@@ -27,6 +27,7 @@ class Merging(RuleBasedStateMachine):
         self.local = LocalStore(self.folder, {"compactionFanout": "2"})
         self.version, self.model = self.local.first(), dict[int, int]()
         self.late: list[str] = []
+        self.changed = dict[int, int | None]()
 
     def teardown(self) -> None:
         """Delete all files."""
@@ -35,13 +36,31 @@ class Merging(RuleBasedStateMachine):
     @rule(rows=ROWS)
     def commit(self, rows: dict[int, int | None]) -> None:
         """Write keys, and remove those that exist."""
-        kept = {key: value for key, value in rows.items() if value is not None or key in self.model}
-        for key, value in kept.items():
-            if value is None:
-                del self.model[key]
-            else:
-                self.model[key] = value
+        kept = self.seen(rows)
         self.version = self.local.write(self.local.store.known(self.version.key), kept, len(self.model))
+        self.changed = kept
+
+    @rule(
+        parts=st.lists(st.tuples(ROWS, st.booleans()), min_size=1, max_size=5), large=st.sampled_from([0, 700, 2**30])
+    )
+    def spill(self, parts: list[tuple[dict[int, int | None], bool]], large: int) -> None:
+        """Write keys, of which some go to the store before the commit; large parts of these become files."""
+        parent = self.local.store.known(self.version.key)
+        self.local.keep_segments_of(large)
+        spilled: dict[int, int | None] = {}
+        for rows, save in parts:
+            kept = self.seen(rows)
+            self.local.spill(parent, kept, save=save)
+            spilled |= kept
+        self.commit({1: 1})
+        self.changed = spilled | self.changed
+
+    def seen(self, rows: dict[int, int | None]) -> dict[int, int | None]:
+        """The model takes rows; returns them without removals of what is not there."""
+        kept = {key: value for key, value in rows.items() if value is not None or key in self.model}
+        self.model |= {key: value for key, value in kept.items() if value is not None}
+        self.model = {key: value for key, value in self.model.items() if kept.get(key, 0) is not None}
+        return kept
 
     @rule(upload=st.sampled_from(["success", "failure", "late"]))
     def merge(self, upload: str) -> None:
@@ -71,6 +90,15 @@ class Merging(RuleBasedStateMachine):
         self.local.reopened()
         self.late = []
         self.version = self.local.load(self.version)
+
+    @rule()
+    def read_change(self) -> None:
+        """What the version changed is what was written, each key once."""
+        if self.version.key.version:
+            change = self.local.change(self.version)
+            rows = [row for run in change.plan for block in run.blocks() for row in block.key.to_pylist()]
+            assert len(rows) == len(set(rows))
+            assert rows_of(change) == {key: value for key, value in self.changed.items() if value is not None}
 
     @rule(retain=st.integers(0, 2))
     def clean_up(self, retain: int) -> None:

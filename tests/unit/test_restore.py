@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from fuzz.forge import AnyNumber, Forged
-from fuzz.samples import block, contents
+from fuzz.samples import block, checkpoint_file, contents, named
 from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef, read_manifest
 from keygroups.checkpoint.names import FileName
@@ -159,6 +159,17 @@ def test_the_number_of_rows_is_that_of_the_manifest(tmp_path: Path, sample: byte
         restored(tmp_path, sample, rows=4)
     with pytest.raises(CheckpointError, match=r"6 rows.*5 rows"):
         restored(tmp_path, sample, rows=6)
+
+
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_reference_has_the_rows_of_its_file(tmp_path: Path, more: int) -> None:
+    """In format 2 too, where the checksum does not cover what another manifest says of the file."""
+    file = checkpoint_file(tmp_path, contents()[3], named(3))
+    (path := tmp_path / "file").write_bytes(file.data)
+    rows = file.manifest.rows
+    ref = FileRef(f"0/{named(3)}", rows + more, len(file.data), file.manifest.checksum)
+    with pytest.raises(CheckpointError, match=rf"damaged.*{rows + more} rows.*{rows} rows"):
+        list(blocks_of(path, ref, 28_800))
 
 
 def test_no_more_rows_are_written_than_the_manifest_says(tmp_path: Path) -> None:

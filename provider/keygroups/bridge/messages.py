@@ -46,19 +46,35 @@ class ReadChange(Message, frozen=True):
     downloads: Downloads
 
 
-class Apply(Message, frozen=True):
-    """Hand over full chunks of a session that continues."""
+class Spill(Message, frozen=True):
+    """Hand over full chunks of a session that continues, whose column families are those of the catalog."""
 
     store: int
     session: str
     chunks: list[Chunk]
+    catalog: Catalog
     batch_time: int = 0
 
 
-class Commit(Message, frozen=True):
-    """Hand over the last chunks of a session and make the next version, without any earlier row if ``empty``.
+class Save(Message, frozen=True):
+    """Write a segment of a session for the checkpoint. For ``base`` and ``empty``, see ``Commit``."""
 
-    For ``known``, see ``Load``.
+    store: int
+    session: str
+    segment: str
+    base: VersionKey
+    empty: bool = False
+
+
+class Commit(Message, frozen=True):
+    """Hand over the last chunks of a session and make the next version.
+
+    Attributes:
+        base: the version that the session was built on.
+        empty: whether the next version has no row of that one.
+        sorted: ids of the session's segments, newest first.
+        saved: those of them whose files are uploaded.
+        known: see ``Load``.
     """
 
     store: int
@@ -70,6 +86,7 @@ class Commit(Message, frozen=True):
     batch_time: int = 0
     empty: bool = False
     changelog: list[Chunk] = []
+    saved: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
 
 

@@ -19,8 +19,10 @@ from keygroups.bridge import messages as m
 from keygroups.bridge.memory import BIG_ROWS, release_unused
 from keygroups.errors import CapacityError, InternalError, KeygroupsError, RetryError
 from keygroups.settings import Settings
+from keygroups.store.checkpoint_writer import Upload
 from keygroups.store.downloads import Wanted
 from keygroups.store.store import Store
+from keygroups.store.version import Version
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,8 @@ class Server:
             "open": (m.Open, self._open),
             "load": (m.Load, self._load),
             "change": (m.ReadChange, self._change),
-            "apply": (m.Apply, self._apply),
+            "spill": (m.Spill, self._spill),
+            "save": (m.Save, self._save),
             "commit": (m.Commit, self._commit),
             "abort": (m.Abort, lambda r: self._store(r.store).abort(r.session)),
             "forget": (m.Forget, lambda r: self._store(r.store).forget(r.key)),
@@ -102,14 +105,20 @@ class Server:
         change = self._store(request.store).change(request.key, request.downloads, writes=request.writes)
         return m.ChangeView(version=m.version_view(change.version), parent=change.parent)
 
-    def _apply(self, request: m.Apply) -> m.SegmentView:
-        return m.segment_view(self._store(request.store).apply(request.session, request.chunks, request.batch_time))
+    def _spill(self, request: m.Spill) -> m.SegmentView:
+        store = self._store(request.store)
+        return m.segment_view(store.spill(request.session, request.chunks, request.catalog, request.batch_time))
+
+    def _save(self, request: m.Save) -> Upload | None:
+        return self._store(request.store).save(request.session, request.segment, self._base(request))
 
     def _commit(self, request: m.Commit) -> m.Committed:
         store = self._store(request.store)
         start = time.perf_counter()
-        base = store.empty(request.base) if request.empty else store.known(request.base)
-        writes = store.take(request.session, request.sorted, request.chunks, request.batch_time, request.changelog)
+        base = self._base(request)
+        writes = store.take(
+            request.session, request.sorted, request.chunks, request.batch_time, request.changelog, request.saved
+        )
         version, uploads = store.commit(writes, base, request.catalog)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
@@ -131,6 +140,10 @@ class Server:
     def _close(self, request: m.Close) -> None:
         if (store := self._stores.pop(request.store, None)) is not None:
             store.close()
+
+    def _base(self, request: m.Save | m.Commit) -> Version:
+        store = self._store(request.store)
+        return store.empty(request.base) if request.empty else store.known(request.base)
 
     def _store(self, number: int) -> Store:
         store = self._stores.get(number)

@@ -34,9 +34,13 @@ def blocks_of(path: Path, ref: FileRef, max_parallelism: int) -> Iterator[Block]
             yield from format1.read_blocks(source, ref, max_parallelism)
             return
         manifest = read_manifest(path, ref.path)
-        if manifest.checksum != ref.checksum:
-            found = manifest.checksum
+        expected, found = (ref.checksum, ref.rows), (manifest.checksum, manifest.rows)
+        if expected != found:
             raise CheckpointError(
-                "a file of the checkpoint is damaged", path=ref.path, expected=ref.checksum, found=found, fix=FIX
+                "a file of the checkpoint is damaged",
+                path=ref.path,
+                expected="checksum {}, {} rows".format(*expected),
+                found="checksum {}, {} rows".format(*found),
+                fix=FIX,
             )
         yield from file_reader.read_blocks(source, manifest)

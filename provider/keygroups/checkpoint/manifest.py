@@ -125,6 +125,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         catalog: column families, and the keys of each in the version.
         parent: name of the version file this one was built on; empty for the first.
         segments: the files below this one, newest first.
+        spilled: how many of these, from the first on, have earlier writes of this version's batch; the others are those
+            of the parent.
         changelog: the file with all writes of the version; None if they were not kept or there were none.
         written_by: name and version of the program.
         id: as in the file's name; empty in files of early builds.
@@ -142,6 +144,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     catalog: Catalog
     parent: str = ""
     segments: tuple[FileRef, ...] = ()
+    spilled: Count = 0
     changelog: FileRef | None = None
     written_by: str = ""
     id: str = ""
@@ -157,6 +160,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         text = msgspec.json.encode(self)
         checksum = xxhash.xxh3_128(text).hexdigest()
         return {_KEY: text, _CHECKSUM: checksum.encode()}, checksum
+
+    @property
+    def earlier_writes(self) -> tuple[FileRef, ...]:
+        """The files with earlier writes of this version's batch, newest first."""
+        return self.segments[: self.spilled]
 
 
 def broken_invariants(manifest: Manifest) -> list[str]:
@@ -184,6 +192,7 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         ),
         "the first file follows no other": not any(ref.follows for ref in (manifest.segments[:1] + logged)),
         "all rows of a changelog count": not any(ref.span for ref in logged),
+        "the spilled files are listed": manifest.spilled <= len(manifest.segments),
         "only a version file names others": manifest.kind == "version" or not (manifest.segments or manifest.changelog),
         "the changelog is that of the version": manifest.changelog is None
         or manifest.changelog.path
@@ -228,6 +237,11 @@ def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
             fix="upgrade keygroups",
         )
     manifest = _parsed(text, Manifest, name)
+    named = parse_name(name.rpartition("/")[2])
+    if named is not None and named.format != manifest.format:  # the formats have checksums of different things
+        raise CheckpointError(
+            "the manifest of a file is not valid", path=name, expected=f"format {named.format}", found=manifest.format
+        )
     if manifest.format > 1:
         manifest = msgspec.structs.replace(manifest, checksum=found)
     if broken := broken_invariants(manifest):

@@ -16,7 +16,7 @@ def files_of_version(
     """The files that together make up a version, newest first.
 
     The manifest lists them. If one of them is unusable, older files may have the same rows: those of the parent
-    version, below the rows of this one, and so on back to a version that does not need the unusable file.
+    version, below those that this one wrote, and so on back to a version that does not need the unusable file.
 
     Args:
         ref: the version file.
@@ -28,11 +28,14 @@ def files_of_version(
         The files, or None if no usable files have the rows.
     """
     below: list[FileRef] = []
-    while ref.path not in unusable and len(below) < MAX_ANCESTORS:
+    while len(below) < MAX_ANCESTORS:
+        written = [ref, *manifest.earlier_writes]
+        if any(f.path in unusable for f in written):
+            return None
         files = [ref, *manifest.segments]
         if not any(f.path in unusable for f in files):
             return below + files
-        below.append(ref)
+        below += written
         if not manifest.parent or (older := parent(manifest.parent)) is None:
             return None
         ref, manifest = older

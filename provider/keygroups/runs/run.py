@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -29,6 +29,11 @@ class Piece:
     span: Span
     files: tuple[FileRef, ...]
     is_durable: bool = True
+
+    @property
+    def version(self) -> int:
+        """The last version with a row of these."""
+        return max(ref.name.version for ref in self.files)
 
     def blocks(self) -> list[Block]:
         """The rows that count."""
@@ -60,6 +65,11 @@ class Run:
     def is_durable(self) -> bool:
         """Whether each piece is a file."""
         return all(piece.is_durable for piece in self.pieces)
+
+    @property
+    def version(self) -> int:
+        """The last version with a row of these."""
+        return max(piece.version for piece in self.pieces)
 
     @property
     def shape(self) -> tuple[tuple[str, Span], ...]:
@@ -114,20 +124,20 @@ def pieces_of(plan: Plan) -> Iterator[Piece]:
     return (piece for run in plan for piece in run.pieces)
 
 
-def advance(plan: Plan, change: Piece, num_keys: int) -> Plan:
+def advance(plan: Plan, changes: Sequence[Piece], num_keys: int) -> Plan:
     """The plan after a commit.
 
     Args:
         plan: the plan that the session was built on.
-        change: the rows that the session changed.
+        changes: the rows that the session changed, newest first.
         num_keys: keys of the new version.
     """
-    blocks = change.blocks()
-    tombstones = sum(block.value.null_count for block in blocks)
-    changed = Run((change,))
-    if changed.rows - tombstones == num_keys and not any(map(has_appends, blocks)):
-        return (changed,) if num_keys else ()  # every key was written or removed: no older run is needed
-    return (changed, *plan) if changed.rows else plan
+    changed = tuple(Run((change,)) for change in changes if change.span.rows)
+    blocks = [block for run in changed for block in run.blocks()]
+    live = sum(run.rows for run in changed) - sum(block.value.null_count for block in blocks)
+    if len(changed) <= 1 and live == num_keys and not any(map(has_appends, blocks)):
+        return changed if num_keys else ()  # every key was written or removed: no older run is needed
+    return (*changed, *plan)
 
 
 def place_of(plan: Plan, part: Plan) -> slice | None:

@@ -63,7 +63,9 @@ class CheckpointWriter:
         blocks: Sequence[Block],
         catalog: Catalog,
         base: Version,
+        *,
         changelog: FileRef | None = None,
+        spilled: Sequence[FileRef] = (),
     ) -> CheckpointFile:
         """Write the checkpoint form of rows.
 
@@ -73,12 +75,13 @@ class CheckpointWriter:
             catalog: of the version that they are part of.
             base: of a version file, the version it was built on; else the version it is part of.
             changelog: of a version file, the file with all its writes.
+            spilled: of a version file, the files with earlier writes of its batch, newest first.
 
         Raises:
             CapacityError: the local disk is full; nothing is left behind.
         """
         is_version = name.kind == "version"
-        segments = durable_files(base.plan) if is_version else ()
+        segments = (*spilled, *durable_files(base.plan)) if is_version else ()
         rows, checksum = sum(map(len, blocks)), ""
 
         def metadata(parts: tuple[Part, ...]) -> dict[bytes, bytes]:
@@ -94,6 +97,7 @@ class CheckpointWriter:
                 catalog=catalog,
                 parent=str(base.file.name) if is_version and base.file else "",
                 segments=segments,
+                spilled=len(spilled),
                 changelog=changelog,
                 written_by=f"keygroups {__version__}",
                 id=name.id,

@@ -1,8 +1,8 @@
-"""What a commit writes: a local segment, and the files that make the version durable."""
+"""What a commit writes: local segments, and the files that make the version durable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.checkpoint.names import FileName
+from keygroups.checkpoint.names import FileName, new_name
 from keygroups.runs.local import LocalRuns, sort_chunks
 from keygroups.runs.run import Piece
 from keygroups.segment.block import Block
@@ -20,36 +20,21 @@ from keygroups.segment.file import Segment
 from keygroups.segment.span import Span
 from keygroups.store.checkpoint_writer import CheckpointFile, CheckpointWriter, Upload
 from keygroups.store.version import Version
+from keygroups.store.writes import Spilled, Writes
 
 _THREADS = ThreadPoolExecutor(thread_name_prefix="keygroups-writer")
-
-
-class Writes(NamedTuple):
-    """The writes of a session.
-
-    Attributes:
-        applied: segments with the writes that were handed over before, newest first.
-        chunks: the last writes.
-        batch_time: see ``read_chunk``.
-        changelog: all writes, superseded ones too, in the order of the calls; empty if they are not kept.
-    """
-
-    applied: Sequence[Segment]
-    chunks: Sequence[Chunk]
-    batch_time: int
-    changelog: Sequence[Chunk]
 
 
 class WrittenCommit(NamedTuple):
     """The files of a commit.
 
     Attributes:
-        change: the changed rows, in a local segment and in the version's file.
+        changes: the changed rows, newest first, in local segments and in files; the first is the version's own.
         references: the files that the manifest of the version's file lists.
         uploads: the files to upload, in their order; the version's own is the last.
     """
 
-    change: Piece
+    changes: Sequence[Piece]
     references: tuple[FileRef, ...]
     uploads: list[Upload]
 
@@ -60,16 +45,32 @@ class CommitWriter:
     Args:
         runs: writes local segments.
         checkpoint: writes files for the checkpoint.
+        large_bytes: of a segment that becomes a file of the checkpoint as it is; each file is a request or more.
     """
 
-    def __init__(self, runs: LocalRuns, checkpoint: CheckpointWriter) -> None:
+    def __init__(self, runs: LocalRuns, checkpoint: CheckpointWriter, large_bytes: int) -> None:
         self._runs = runs
         self._checkpoint = checkpoint
+        self._large_bytes = large_bytes
 
-    def apply(self, chunks: Sequence[Chunk], batch_time: int) -> Segment:
+    def sort(self, chunks: Sequence[Chunk], batch_time: int) -> Segment:
         """Sort chunks of a session that continues into a local segment. The chunks are deleted."""
         with _deleted(chunks):
             return self._runs.write(sort_chunks(chunks, batch_time))
+
+    def save(self, spilled: Spilled, base: Version) -> CheckpointFile | None:
+        """Write earlier writes of a session for the checkpoint, if they become a file as they are.
+
+        Raises:
+            CapacityError: the local disk is full; nothing is left behind.
+        """
+        return self._file_of(spilled, base) if spilled.segment.nbytes >= self._large_bytes else None
+
+    def _file_of(self, spilled: Spilled, base: Version) -> CheckpointFile:
+        name = new_name("segment", base.key.version + 1)
+        file = self._checkpoint.write(name, spilled.segment.blocks, spilled.catalog, base)
+        spilled.segment.release_pages()
+        return file
 
     def write(self, name: FileName, writes: Writes, catalog: Catalog, base: Version) -> WrittenCommit:
         """Write a session's writes. Their chunks are deleted.
@@ -83,22 +84,35 @@ class CommitWriter:
         Raises:
             CapacityError: the local disk is full; nothing is left behind.
         """
-        with _deleted([*writes.chunks, *writes.changelog]):
-            changelog = self._write_changelog(name._replace(kind="changelog"), writes.changelog, catalog, base)
-            uploads = [changelog.upload] if changelog else []
-            try:
-                rows = sort_chunks(writes.chunks, writes.batch_time)
-                logged = changelog.ref if changelog else None
-                if writes.applied:
-                    segment, file = self._merged(name, rows, writes.applied, catalog, base, logged)
-                else:
-                    segment, file = self._side_by_side(name, rows, catalog, base, logged)
-            except BaseException:
-                _delete(uploads)
-                raise
-            return WrittenCommit(
-                Piece(segment, Span(0, segment.rows), (file.ref,)), file.references, [*uploads, file.upload]
-            )
+        with _deleted([*writes.chunks, *writes.changelog]), _deleted_unless_done() as uploads:
+            logged = self._write_changelog(name._replace(kind="changelog"), writes.changelog, catalog, base)
+            uploads.extend([logged.upload] if logged else [])
+            groups = writes.groups(self._large_bytes)
+            earlier = [self._saved(group, base, uploads) for group in groups[1:]]
+            rows = sort_chunks(writes.chunks, writes.batch_time)
+
+            def version_file(blocks: Sequence[Block]) -> CheckpointFile:
+                spilled = [ref for piece in earlier for ref in piece.files]
+                changelog = logged.ref if logged else None
+                return self._checkpoint.write(name, blocks, catalog, base, changelog=changelog, spilled=spilled)
+
+            if groups[0]:
+                segment, file = self._merged(rows, groups[0], catalog, version_file)
+            else:
+                segment, file = self._side_by_side(rows, version_file)
+            uploads.append(file.upload)
+            return WrittenCommit([_piece(segment, file.ref), *earlier], file.references, uploads)
+
+    def _saved(self, group: Sequence[Spilled], base: Version, uploads: list[Upload]) -> Piece:
+        """Earlier writes as a file, which is added to the uploads unless it is uploaded."""
+        segment, catalog, ref = group[0]
+        if ref is not None:
+            return _piece(segment, ref)
+        if len(group) > 1:
+            segment = self._merge([one.segment for one in group], catalog)
+        file = self._file_of(Spilled(segment, catalog), base)
+        uploads.append(file.upload)
+        return _piece(segment, file.ref)
 
     def _write_changelog(
         self, name: FileName, chunks: Sequence[Chunk], catalog: Catalog, base: Version
@@ -106,29 +120,24 @@ class CommitWriter:
         return self._checkpoint.write(name, read_changelog(chunks), catalog, base) if chunks else None
 
     def _merged(
-        self,
-        name: FileName,
-        rows: Sequence[Block],
-        applied: Sequence[Segment],
-        catalog: Catalog,
-        base: Version,
-        changelog: FileRef | None,
+        self, rows: Sequence[Block], spilled: Sequence[Spilled], catalog: Catalog, write: _WritesFile
     ) -> tuple[Segment, CheckpointFile]:
-        """Merge the last rows with the segments of the session's earlier writes, and write the result."""
-        last = self._runs.write(rows)
-        runs = [[b for b in part.blocks if b.family in catalog.ids] for part in (last, *applied)]
-        segment = self._runs.merge(runs, bottom=False)
-        file = self._checkpoint.write(name, segment.blocks, catalog, base, changelog)
+        """Merge the last rows with earlier writes, and write the result."""
+        segment = self._merge([self._runs.write(rows), *(one.segment for one in spilled)], catalog)
+        file = write(segment.blocks)
         segment.release_pages()
         return segment, file
 
-    def _side_by_side(
-        self, name: FileName, rows: Sequence[Block], catalog: Catalog, base: Version, changelog: FileRef | None
-    ) -> tuple[Segment, CheckpointFile]:
+    def _merge(self, segments: Sequence[Segment], catalog: Catalog) -> Segment:
+        """Merge segments, newest first; rows of families that were removed meanwhile are dropped."""
+        runs = [[b for b in segment.blocks if b.family in catalog.ids] for segment in segments]
+        return self._runs.merge(runs, bottom=False)
+
+    def _side_by_side(self, rows: Sequence[Block], write: _WritesFile) -> tuple[Segment, CheckpointFile]:
         """Write both forms of the same rows at once: one waits for the disk while the other compresses."""
         local = _THREADS.submit(self._runs.write, rows)
         try:
-            file = self._checkpoint.write(name, rows, catalog, base, changelog)
+            file = write(rows)
         finally:
             wait([local])
         try:
@@ -138,9 +147,27 @@ class CommitWriter:
             raise
 
 
-def _delete(uploads: Sequence[Upload]) -> None:
+_WritesFile = Callable[[Sequence[Block]], CheckpointFile]
+
+
+def _piece(segment: Segment, file: FileRef) -> Piece:
+    return Piece(segment, Span(0, segment.rows), (file,))
+
+
+def _delete(uploads: Iterable[Upload]) -> None:
     for upload in uploads:
         Path(upload.path).unlink(missing_ok=True)
+
+
+@contextmanager
+def _deleted_unless_done() -> Iterator[list[Upload]]:
+    """Files that are deleted if the block fails."""
+    uploads: list[Upload] = []
+    try:
+        yield uploads
+    except BaseException:
+        _delete(uploads)
+        raise
 
 
 @contextmanager

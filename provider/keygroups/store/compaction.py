@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from itertools import chain, groupby
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
@@ -89,12 +90,15 @@ class Compaction:
         return self._merges[0] if self._merges else None
 
     def _select(self, plan: Plan, version: Version, *, thorough: bool) -> Plan | None:
-        """Runs to merge, among the newest; what is not uploaded yet is not merged again."""
+        """Runs to merge, among the newest; what is not uploaded yet is not merged again.
+
+        The runs of one batch count as one: a batch that spilled writes has several.
+        """
         first = next((number for number, run in enumerate(plan) if not run.is_durable), len(plan))
-        plan = plan[:first]
-        rows = [run.rows for run in plan]
+        batches = [list(runs) for _, runs in groupby(plan[:first], key=lambda run: run.version)]
+        rows = [sum(run.rows for run in runs) for runs in batches]
         start, stop = select_runs(rows, version.catalog.num_keys, self._fanout, thorough=thorough)
-        return plan[start:stop] or None
+        return tuple(chain.from_iterable(batches[start:stop])) or None
 
     def _failed(self, plan: Plan) -> Piece | None:
         """A piece whose upload has failed."""
@@ -102,7 +106,7 @@ class Compaction:
         return next((p for p in pieces_of(plan) if not p.is_durable and p.segment not in uploading), None)
 
     def _upload(self, piece: Piece, version: Version) -> Upload:
-        name = new_name("segment", max(ref.name.version for ref in piece.files))
+        name = new_name("segment", piece.version)
         file = self._checkpoint.write(name, piece.blocks(), version.catalog, version)
         piece.segment.release_pages()
         self._uploading[str(name)] = (piece.segment, file.ref)

@@ -6,15 +6,18 @@ import logging
 from collections.abc import Callable
 from typing import TypeVar
 
+import msgspec
+
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef, Manifest
 from keygroups.checkpoint.names import FORMAT, FileName, is_path, parse_name
 from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.run import Piece, Plan, plan_of
+from keygroups.runs.run import Piece, Plan, Run, plan_of
 from keygroups.segment.file import Segment
 from keygroups.segment.restore import reading
+from keygroups.segment.span import Span
 from keygroups.store.downloads import Downloads
 from keygroups.store.fit import check_manifest, check_provider
 from keygroups.store.spec import StoreSpec
@@ -125,13 +128,22 @@ class Loader:
 
     def _change_of(self, path: str, downloads: Downloads, *, writes: bool) -> Change:
         ref, manifest = self._version_file(path, downloads)
-        shown = manifest.changelog if writes and manifest.changelog else ref
+        shown = [manifest.changelog] if writes and manifest.changelog else [ref, *manifest.earlier_writes]
         try:
-            version = self._restore(ref, manifest, [shown], downloads)
+            version = self._in_one_run(self._restore(ref, manifest, shown, downloads))
         except _UnusableError as error:
             raise error.cause from None
         parent = parse_name(manifest.parent)
         return Change(version, VersionKey(parent.version, parent.id) if parent else None)
+
+    def _in_one_run(self, change: Version) -> Version:
+        """The rows that a version changed, each key once."""
+        if len(change.plan) <= 1:
+            return change
+        segment = self._runs.merge([run.blocks() for run in change.plan], bottom=False)
+        (file, *_) = change.plan[0].files()
+        plan = (Run((Piece(segment, Span(0, segment.rows), (file,), is_durable=False),)),)
+        return msgspec.structs.replace(change, plan=plan)
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 from keygroups.checkpoint.catalog import Catalog
@@ -17,7 +17,7 @@ from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.settings import Settings
 from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
-from keygroups.store.commit_files import CommitWriter, Writes
+from keygroups.store.commit_files import CommitWriter
 from keygroups.store.compaction import Compaction
 from keygroups.store.downloads import Downloads
 from keygroups.store.key_groups import default_max_parallelism
@@ -26,6 +26,7 @@ from keygroups.store.references import References
 from keygroups.store.spec import StoreSpec
 from keygroups.store.version import Change, Version, VersionKey
 from keygroups.store.versions import Versions
+from keygroups.store.writes import Spilled, Writes
 
 
 class Store:
@@ -42,12 +43,12 @@ class Store:
         self._settings = settings
         self._folder = folder
         self._lock = threading.Lock()
-        self._sessions: dict[str, list[Segment]] = {}
+        self._sessions: dict[str, list[Spilled]] = {}
         self._versions = Versions()
         (segments := folder / "segments").mkdir()
         runs = LocalRuns(segments, settings.block_bytes)
         checkpoint = CheckpointWriter(spec, settings.compression, folder)
-        self._writer = CommitWriter(runs, checkpoint)
+        self._writer = CommitWriter(runs, checkpoint, settings.overlay_bytes // 4)
         self._loader = Loader(spec, settings.max_parallelism, runs, self._versions.segment_of)
         self._compaction = Compaction(
             runs,
@@ -86,12 +87,46 @@ class Store:
         """A version without rows, as the base of a version that does not contain any earlier row."""
         return Version(key, None, Catalog(), self._new_max_parallelism(), ())
 
-    def apply(self, session: str, chunks: Sequence[Chunk], batch_time: int) -> Segment:
-        """Sort full chunks of a session that continues; they become the newest of the session's segments."""
-        segment = self._writer.apply(chunks, batch_time)
+    def spill(self, session: str, chunks: Sequence[Chunk], catalog: Catalog, batch_time: int = 0) -> Segment:
+        """Sort full chunks of a session that continues; they become the newest of the session's segments.
+
+        Args:
+            session: the session.
+            chunks: some of its writes.
+            catalog: the session's column families.
+            batch_time: see ``read_chunk``.
+        """
+        segment = self._writer.sort(chunks, batch_time)
         with self._lock:
-            self._sessions.setdefault(session, []).insert(0, segment)
+            self._sessions.setdefault(session, []).insert(0, Spilled(segment, catalog))
         return segment
+
+    def save(self, session: str, segment: str, base: Version) -> Upload | None:
+        """Write a segment of a session for the checkpoint, before the commit; the JVM uploads the file.
+
+        Args:
+            session: the session.
+            segment: id of the segment.
+            base: the version that the session was built on.
+
+        Returns:
+            None if the segment is small, or no longer here: the commit takes care of it.
+
+        Raises:
+            CapacityError: the local disk is full; nothing is left behind.
+        """
+        spilled = self._spilled(session, segment)
+        file = self._writer.save(spilled, base) if spilled else None
+        if file is None:
+            return None
+        with self._lock:
+            found = self._sessions.get(session, [])
+            found[:] = [one._replace(file=file.ref) if one.segment.id == segment else one for one in found]
+        return file.upload
+
+    def _spilled(self, session: str, segment: str) -> Spilled | None:
+        with self._lock:
+            return next((one for one in self._sessions.get(session, []) if one.segment.id == segment), None)
 
     def take(
         self,
@@ -100,30 +135,33 @@ class Store:
         chunks: Sequence[Chunk],
         batch_time: int = 0,
         changelog: Sequence[Chunk] = (),
+        saved: Container[str] = (),
     ) -> Writes:
         """All writes of a session, which ends.
 
         Args:
             session: the session.
-            segments: ids of the segments that ``apply`` has returned for it, newest first.
+            segments: ids of the segments that ``spill`` has returned for it, newest first.
             chunks: its last writes.
             batch_time: see ``read_chunk``.
             changelog: all its writes, superseded ones too, in the order of the calls; empty if they are not kept.
+            saved: of the segments those whose files are uploaded.
 
         Raises:
             RetryError: other segments are here than those: another process sorted them, or a commit took them.
         """
         with self._lock:
-            applied = self._sessions.get(session, [])
-            if [segment.id for segment in applied] != list(segments):
+            spilled = self._sessions.get(session, [])
+            if [one.segment.id for one in spilled] != list(segments):
                 raise RetryError(
                     "sorted writes of a session are no longer in this process",
                     path=self.spec.store,
                     expected=f"{len(segments)} segments",
-                    found=f"{len(applied)} segments",
+                    found=f"{len(spilled)} segments",
                 )
             self._sessions.pop(session, None)
-        return Writes(applied, chunks, batch_time, changelog)
+        uploaded = [one if one.segment.id in saved else one._replace(file=None) for one in spilled]
+        return Writes(uploaded, chunks, batch_time, changelog)
 
     def commit(self, writes: Writes, parent: Version, catalog: Catalog) -> tuple[Version, list[Upload]]:
         """Make the writes of a session the version after ``parent``.
@@ -142,10 +180,10 @@ class Store:
         with self._versions.pinned(parent) as base:
             written = self._writer.write(name, writes, catalog, base)
             self._references.record(str(name), written.references)
-        (file,) = written.change.files
+        (file,) = written.changes[0].files
 
         def successor(plan: Plan) -> Version:
-            plan = advance(plan, written.change, catalog.num_keys)
+            plan = advance(plan, written.changes, catalog.num_keys)
             return Version(VersionKey(name.version, name.id), file, catalog, parent.max_parallelism, plan)
 
         return self._versions.add_successor(parent, successor), written.uploads

@@ -39,14 +39,18 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   override def setExpiryCursor(family: Int, locator: Long): Unit = expiryCursors.put(family, locator)
   override def chunkFolder: Path = store.open().folder.toPath
 
-  override def applyChunks(session: Session, chunks: Seq[ChunkMessage]): CompletableFuture[MappedSegment] = {
+  override def sortChunks(session: Session, chunks: Seq[ChunkMessage]): CompletableFuture[MappedSegment] = {
     val remote = store.open()
+    val request = SpillRequest(remote.number, session.id, chunks, session.catalog, session.expiry.now)
     ThreadPools.sort {
-      try {
-        val request = ApplyRequest(remote.number, session.id, chunks, session.expiry.now)
-        store.openSegment(remote.call[SegmentView]("apply", request).get)
-      } finally session.files.delete(chunks)
+      try store.openSegment(remote.call[SegmentView]("spill", request).get)
+      finally session.files.delete(chunks)
     }
+  }
+
+  override def saveSegment(session: Session, id: String): CompletableFuture[Long] = {
+    val base = session.version
+    ThreadPools.upload(if (session.isOpen) committer.save(session.id, id, base) else 0L)
   }
 
   /** See `VersionLoader`. */
@@ -62,8 +66,8 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   /** See `Committer`. */
   def commit(session: Session, timings: CommitTimings): LoadedVersion = committer.commit(session, timings)
 
-  /** Drop a session that does not commit, and leave. While a sort is under way, that waits for its end: not this thread. */
-  def abort(session: Session): Unit = session.afterSorting {
+  /** Drop a session that does not commit, and leave. If it has work under way, that waits for its end: not this thread. */
+  def abort(session: Session): Unit = session.afterWork {
     try committer.abort(session)
     finally leave()
   }

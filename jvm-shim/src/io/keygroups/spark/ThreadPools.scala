@@ -8,6 +8,9 @@ object ThreadPools {
   /** Sorting of full overlays: part of a task's work, so there are as many threads as tasks want. */
   private lazy val sorters = Executors.newCachedThreadPool(daemons("keygroups-sort"))
 
+  /** Uploads of large sorted segments, ahead of the commit that waits for them: compression takes a processor each. */
+  private lazy val uploads = Executors.newFixedThreadPool(Runtime.getRuntime.availableProcessors, daemons("keygroups-upload"))
+
   /** Compaction: one store at a time, so that it does not take the processors from the tasks. */
   private lazy val compactors: ExecutorService = Executors.newFixedThreadPool(1, daemons("keygroups-compaction"))
 
@@ -15,6 +18,8 @@ object ThreadPools {
   private lazy val fileOperations = Executors.newCachedThreadPool(daemons("keygroups-files"))
 
   def sort[T](body: => T): CompletableFuture[T] = CompletableFuture.supplyAsync(() => body, sorters)
+
+  def upload[T](body: => T): CompletableFuture[T] = CompletableFuture.supplyAsync(() => body, uploads)
 
   def fileOperation[T](body: => T): Future[T] = fileOperations.submit((() => body): Callable[T])
 

@@ -45,15 +45,21 @@ case class LoadRequest(store: Int, key: VersionKey, downloads: Downloads, known:
 case class DeletableRequest(store: Int, retain: Int, downloads: Downloads)
 
 /** @param batchTime in seconds since 1970, 0 without a time to live */
-case class ApplyRequest(store: Int, session: String, chunks: Seq[ChunkMessage], batchTime: Long)
+case class SpillRequest(store: Int, session: String, chunks: Seq[ChunkMessage], catalog: Catalog, batchTime: Long)
+
+/** @param empty see `CommitRequest` */
+case class SaveRequest(store: Int, session: String, segment: String, base: VersionKey, empty: Boolean)
 
 /**
  * @param sorted the session's segments that the store process has, newest first
+ * @param saved those of them whose files are uploaded
+ * @param empty the next version has no row of the base
  * @param changelog all writes in the order of the calls, where the change feed shows them
  * @param known see `LoadRequest`
  */
-case class CommitRequest(store: Int, session: String, base: VersionKey, sorted: Seq[String], chunks: Seq[ChunkMessage],
-    catalog: Catalog, batchTime: Long, empty: Boolean, changelog: Seq[ChunkMessage], known: Seq[String])
+case class CommitRequest(store: Int, session: String, base: VersionKey, sorted: Seq[String], saved: Seq[String],
+    chunks: Seq[ChunkMessage], catalog: Catalog, batchTime: Long, empty: Boolean, changelog: Seq[ChunkMessage],
+    known: Seq[String])
 
 /** @param writes each write, where the version has kept them, rather than the keys of its own file */
 case class ChangeRequest(store: Int, key: VersionKey, writes: Boolean, downloads: Downloads)

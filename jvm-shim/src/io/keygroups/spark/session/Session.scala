@@ -25,6 +25,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** The sort under way: of the overlays that the families have as `sorting`. */
   @volatile private var sorted: CompletableFuture[MappedSegment] = _
   private var own = Array.empty[MappedSegment]
+  /** Uploads of sorted segments, by their ids. */
+  @volatile private var saving = Map.empty[String, CompletableFuture[Long]]
   private var commitCount = 0
   /** Bytes in the active overlays and changelogs of all families. */
   private var activeBytes = 0L
@@ -108,12 +110,16 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def sortTaken(chunks: Seq[ChunkMessage]): Unit = synchronized {
     requireOpen()
     finishSorting()
-    sorted = host.applyChunks(this, chunks)
+    sorted = host.sortChunks(this, chunks)
     finishSorting()
   }
 
   /** The segments that the store process has sorted for this session, newest first. */
   def sortedSegments: Seq[String] = own.toSeq.map(_.view.id)
+
+  /** Those of them that are uploaded, with their bytes; waits for uploads under way. */
+  def savedSegments: Map[String, Long] =
+    saving.map { case (id, upload) => id -> Session.await(upload) }.filter(_._2 > 0)
 
   /** All writes of this session in the order of the calls, where the change feed shows them. */
   def sealChangelogs(): Seq[ChunkMessage] = opened.valuesIterator.flatMap(_.sealChangelog(files)).toSeq
@@ -147,19 +153,19 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     if (!closed) {
       closed = true
       base.release()
-      afterSorting {
+      afterWork {
         files.deleteAll()
         if (holdsMemory) Reaper.later(releaseMemory())
       }
     }
   }
 
-  /** Run an action when no sort is under way: now, or in the thread that sorts. */
-  def afterSorting(action: => Unit): Unit = {
-    val running = sorted
-    if (running == null) action
+  /** Run an action when neither a sort nor an upload is under way: now, or in the thread that ends the last of them. */
+  def afterWork(action: => Unit): Unit = {
+    val running = Option(sorted).toSeq ++ saving.values
+    if (running.isEmpty) action
     else {
-      running.whenComplete((_, _) => action)
+      CompletableFuture.allOf(running: _*).whenComplete((_, _) => action)
       ()
     }
   }
@@ -176,14 +182,16 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     finishSorting()
     opened.valuesIterator.foreach(_.spillChangelog(files))
     val chunks = opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
-    sorted = host.applyChunks(this, chunks)
+    sorted = host.sortChunks(this, chunks)
     opened.valuesIterator.foreach(_.startSorting())
     activeBytes = 0
   }
 
   private def finishSorting(): Unit = if (sorted != null) {
-    own = Session.await(sorted) +: own
+    val segment = Session.await(sorted)
+    own = segment +: own
     sorted = null
+    saving += segment.view.id -> host.saveSegment(this, segment.view.id)
     seeSegments()
     opened.valuesIterator.foreach(_.dropSorting())
   }
@@ -207,6 +215,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
 
   private def releaseOwn(): Unit = {
     sorted = null
+    saving = Map.empty
     own.foreach(_.release())
     own = Array.empty
   }
@@ -216,8 +225,8 @@ object Session {
   /** Rows to look at for expired ones in one batch: 1 in 64 rows, and small states at once (a row takes 0.1 to 0.3 us). */
   private def share(keys: Long): Int = math.max(16384L, keys / 64).toInt
 
-  private def await(sorted: CompletableFuture[MappedSegment]): MappedSegment =
-    try sorted.get()
+  private def await[T](work: CompletableFuture[T]): T =
+    try work.get()
     catch {
       case error: ExecutionException => throw error.getCause
       case error: InterruptedException => throw Failures.interrupted(error)

@@ -19,5 +19,7 @@ trait SessionHost {
   /** Whether the change feed shows each write rather than each key. */
   def feedsWrites: Boolean
   /** Sort chunks of a session in the background. When that has ended, in whatever way, the chunks are deleted. */
-  def applyChunks(session: Session, chunks: Seq[ChunkMessage]): CompletableFuture[MappedSegment]
+  def sortChunks(session: Session, chunks: Seq[ChunkMessage]): CompletableFuture[MappedSegment]
+  /** Upload a sorted segment of a session in the background; the bytes uploaded, 0 if that is left to the commit. */
+  def saveSegment(session: Session, id: String): CompletableFuture[Long]
 }

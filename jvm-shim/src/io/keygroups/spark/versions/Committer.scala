@@ -2,13 +2,16 @@ package io.keygroups.spark.versions
 
 import java.io.File
 
+import scala.util.control.NonFatal
+
 import io.keygroups.spark.{Failures, KeyGroupsException, Metrics}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
 import io.keygroups.spark.session.{LoadedVersion, Session}
+import org.apache.spark.internal.Logging
 
 /** Makes the writes of sessions versions, or drops them. */
-private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, compactor: Compactor) {
+private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, compactor: Compactor) extends Logging {
   @volatile private var lastRows = Map.empty[Int, Int]
 
   /** Rows that the last commit wrote to a family. */
@@ -27,7 +30,8 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
       try send(session, remote, known)
       finally session.files.deleteAll() // the store process has read them, or there is none that could
     timings.apply = committed.writeMillis
-    timings.uploadBytes = committed.uploads.map(upload => new File(upload.head).length()).sum
+    val bytes = committed.uploads.map(upload => new File(upload.head).length())
+    timings.uploadBytes = bytes.sum + session.savedSegments.values.sum
     Metrics.timed(timings.upload = _)(upload(remote, committed))
     lastRows = rows
     val version = store.adopt(remote, committed.version, known)
@@ -40,11 +44,30 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     store.ignoring("abort")(remote.call[Boolean]("abort", SessionRequest(remote.number, session.id)))
   }
 
+  /** Upload a sorted segment of a session ahead of its commit; the bytes, 0 if that is left to the commit. */
+  def save(session: String, segment: String, base: LoadedVersion): Long =
+    try {
+      store.opened.fold(0L) { remote =>
+        val request = SaveRequest(remote.number, session, segment, base.key, base.startsEmpty)
+        remote.call[Seq[String]]("save", request).fold(0L)(uploaded)
+      }
+    } catch {
+      case NonFatal(error) =>
+        logWarning(s"a segment of ${files.folder} could not be saved, the commit will try again", error)
+        0L
+    }
+
+  private def uploaded(upload: Seq[String]): Long = {
+    val bytes = new File(upload.head).length()
+    files.upload(upload.head, upload(1))
+    bytes
+  }
+
   private def send(session: Session, remote: RemoteStore, known: KnownSegments): Committed = {
     val changelog = session.sealChangelogs()
     val chunks = session.seal()
-    val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments, chunks,
-      session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
+    val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments,
+      session.savedSegments.keys.toSeq, chunks, session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
     remote.call[Committed]("commit", request).get
   }
 
