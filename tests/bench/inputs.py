@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import e2e
+import larger
 import operators
 from plan import Job
 from providers import BUILD
@@ -20,6 +21,10 @@ def written(job: Job) -> Path:
     if job.part in _AGGREGATIONS:
         more = _MOST_RESTARTS if job.part in ("leave", "restart") else 0
         e2e.write_input(folder, job.keys, job.rows, job.rounds + more)
+        return folder
+    if job.part == "larger":
+        folder = BUILD / f"larger-{job.keys}-{job.gets}-{job.rows}-{job.rounds}"
+        larger.write_input(folder, job)
         return folder
     if job.part in operators.QUERIES:
         folder = BUILD / f"operators-{job.keys}-{job.rounds}"

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from plan import VALUE_LONGS, Job, Sizes
-from providers import ABORTABLE, BASELINE, OURS, PROVIDERS, SPARK_CACHE
+from providers import ABORTABLE, BASELINE, BOUNDED, OURS, PROVIDERS, SPARK_CACHE
 from restart import MAINTENANCE
 from s3_state import CONF as S3_CONF
 
@@ -101,6 +101,15 @@ def s3(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     yield from _alternating(jobs, sizes.repetitions, counted)
 
 
+def larger(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Fill and update state that is larger than memory, on a disk with little read-ahead and on one with much."""
+    job = replace(base, part="larger", heap="1g", limit=sizes.larger_bytes, keys=sizes.larger_keys, value_longs=127)
+    job = replace(job, gets=sizes.larger_fills, rows=sizes.larger_rows, rounds=sizes.larger_updates, conf=BOUNDED)
+    jobs = [replace(job, read_ahead=kilobytes, variant=f"{kilobytes} KB") for kilobytes in (128, 8192)]
+    chosen = [name for name in providers if name in ("rocksdb", OURS)]  # all state is in memory with the other
+    yield from _alternating(jobs, sizes.repetitions, chosen)
+
+
 def restart(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Stop a query, and start it again in new processes on a machine whose page cache is empty."""
     job = replace(base, keys=sizes.restart_keys, rows=sizes.restart_rows, rounds=sizes.restart_updates)
@@ -123,6 +132,7 @@ PARTS: Final[dict[str, Part]] = {
     "operators": operators,
     "profile": profile,
     "s3": s3,
+    "larger": larger,
     "restart": restart,
 }
 

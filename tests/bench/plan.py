@@ -25,6 +25,8 @@ class Job:
         warm_keys: Keys of the small store that warms the JIT compiler up.
         round: Number of this repetition.
         keep: Whether later jobs need the folder.
+        limit: Bytes of memory for all processes together; 0 for all that the machine has.
+        read_ahead: Of the disk, in KB; 0 for the machine's own.
         cold: Whether the page cache is dropped first.
         variant: Second choice beside the provider, such as a file manager.
         place: Server that holds the checkpoint, ``hdfs`` or ``s3``; empty for the local disk.
@@ -47,6 +49,8 @@ class Job:
     warm_keys: int = 0
     round: int = 0
     keep: bool = False
+    limit: int = 0
+    read_ahead: int = 0
     cold: bool = False
     variant: str = ""
     place: str = ""
@@ -101,6 +105,11 @@ class Sizes:
     s3_keys: int = 10_000
     s3_batches: int = 24
     s3_warm_batches: int = 12  # Spark's providers delete nothing before their first snapshot, after 10 versions
+    larger_keys: int = 3_200_000
+    larger_fills: int = 8
+    larger_rows: int = 100_000
+    larger_updates: int = 5
+    larger_bytes: int = 2560 << 20
     restart_keys: int = 1_000_000
     restart_rows: int = 10_000
     restart_updates: int = 12
@@ -130,6 +139,9 @@ QUICK: Final = Sizes(
     operator_batches=4,
     s3_keys=200,
     s3_batches=7,
+    larger_keys=4_000,
+    larger_fills=4,
+    larger_rows=500,
     restart_keys=20_000,
     restart_rows=1_000,
     repetitions=3,

@@ -26,6 +26,9 @@ _EXIT_SECONDS: Final = 120  # the JVM deletes its local files on the way out
 SPARK_CACHE: Final = {f"{_ROCKSDB}.blockCacheSizeMB": "8"}
 """Spark's own size of RocksDB's block cache, for measurements of memory."""
 
+BOUNDED: Final = {f"{_ROCKSDB}.boundedMemoryUsage": "true", f"{_ROCKSDB}.maxMemoryUsageMB": "300"}
+"""A limit of memory for all of RocksDB, for state that is larger than memory; ours has one by default."""
+
 ABORTABLE: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"

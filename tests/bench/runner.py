@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import click
 
+from limits import Limit, memory_limit, read_ahead
 from places import Places
 from plan import Job
 from procs import drop_page_cache, other_load
@@ -68,9 +69,11 @@ class Runner:
         home = self._baseline if job.provider == BASELINE and self._baseline else REPOSITORY
         log = self._logs / f"{self._number:03}-{job.part}-{job.provider}.log"
         spent: dict[str, Any] = {"page_cache": drop_page_cache(job.folder.parent)} if job.cold else {}
+        job.folder.mkdir(parents=True, exist_ok=True)
         start = time.monotonic()
-        with other_load() as others:
-            figures = self._figures(replace(places.placed(job), home=home), log)
+        with other_load() as others, memory_limit(job.limit) as limit, read_ahead(job.folder, job.read_ahead) as ahead:
+            figures = self._figures(replace(places.placed(job), home=home), log, limit)
+        spent |= {"limited": limit.kind, "read_ahead_kb": ahead} if job.limit else {}
         spent |= {"seconds": round(time.monotonic() - start, 1), "other_seconds": round(others.seconds, 1)}
         kept = {name: value for name, value in asdict(job).items() if name not in _NOT_KEPT}
         self.results["records" if figures else "failed"].append({"group": part, **kept, **spent, "figures": figures})
@@ -79,15 +82,14 @@ class Runner:
         size = f"{job.keys:,} keys, {8 + 8 * job.value_longs} bytes"
         click.echo(f"{label:>7}  {what:18} {job.provider:17} {size:26} {spent['seconds']:6.1f} s{outcome}", err=True)
 
-    def _figures(self, job: Job, log: Path) -> dict[str, Any]:
+    def _figures(self, job: Job, log: Path, limit: Limit) -> dict[str, Any]:
         result = BUILD / "figures.json"
         result.unlink(missing_ok=True)
-        job.folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(_WORKER), job.to_json(), str(result), str(self._jar)]
         environment = child_environment(sys.executable, job.home)
         with log.open("wb") as output, suppress(subprocess.TimeoutExpired):  # no figures then: a failed job
             subprocess.run(
-                command,
+                limit.command(command),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

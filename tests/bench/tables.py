@@ -214,7 +214,29 @@ def _s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
             yield Table(f"Checkpoint on S3, {title}, a batch: {found[0]['keys']:,} keys", lines, note)
 
 
-_MAKERS: Final = (_query, _partitions, _spi, _commit, _operators, _restart, _recovery, _memory, _s3)
+def _larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    def slowest(record: Record) -> float:
+        return float(max(record["figures"]["fill"][1:] + record["figures"]["update"])) / 1e3
+
+    for variant in dict.fromkeys(record["variant"] for record in _of(records, "larger")):
+        found = _of(records, "larger", variant=variant)
+        first = found[0]
+        limits = ", ".join(sorted({f"{r['limited']}, read-ahead {r['read_ahead_kb']:,} KB" for r in found}))
+        fill = f"a batch of {first['keys'] // first['gets']:,} new keys"
+        update = f"a batch of {first['rows']:,} random keys"
+        what = f"{first['keys']:,} keys of 1 KB in {first['limit'] / 2**30:g} GB, read-ahead {variant}"
+        lines = [
+            _line(found, f"{fill}, s", _each("fill", 1e3, 1), _times(0.5, "rocksdb"), f"{what}: {fill}"),
+            _line(found, f"{update}, s", _each("update", 1e3), _times(0.5, "rocksdb"), f"{what}: {update}"),
+            _line(found, "slowest batch after the first, s", slowest),
+            _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
+        ]
+        note = f"All processes of the query together: {limits}. JVM heap 1 GB; RocksDB bounded to 300 MB. "
+        note += "Aggregation, update mode, 2 partitions."
+        yield Table(f"Larger than memory: {what}", lines, note)
+
+
+_MAKERS: Final = (_query, _partitions, _spi, _commit, _operators, _restart, _recovery, _memory, _s3, _larger)
 
 
 def build(records: list[Record], sizes: Sizes) -> list[Table]:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import e2e
 import keygroups
+import larger
 import memory
 import operators
 import recovery
@@ -33,6 +34,7 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "memory": memory.measure_memory,
     "query": e2e.measure_query,
     "floor": e2e.measure_floor,
+    "larger": larger.measure_larger,
     "s3": s3_state.measure_s3,
     "leave": restart.leave,
     "restart": restart.restart,

@@ -1,0 +1,64 @@
+"""State larger than memory: a query whose values of 1 KB do not fit in what all its processes have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from harness import jvm_pid
+from plan import Job
+from procs import peak_memory
+
+_HASHES: Final = 4  # of 128 digits each, and all of them twice: 1 KB that compresses by half in either provider
+
+
+def write_input(folder: Path, job: Job) -> None:
+    """Write the input once: files of new keys, each a batch, then files of random ones.
+
+    Args:
+        folder: Where the files go; kept when it is complete.
+        job: Its ``keys`` are filled in ``gets`` batches, then come ``rounds`` batches of ``rows``.
+    """
+    if (folder / "_complete").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(42)
+    fills = np.array_split(random.permutation(job.keys), job.gets)
+    updates = [random.integers(0, job.keys, job.rows) for _ in range(job.rounds)]
+    for batch, keys in enumerate([*fills, *updates]):
+        pq.write_table(pa.table({"key": keys, "batch": np.full(len(keys), batch)}), folder / f"{batch:04}.parquet")
+    (folder / "_complete").touch()
+
+
+def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Keep the newest value of each key.
+
+    Returns:
+        ``fill`` and ``update``: milliseconds of each batch. ``peak``: resident bytes of JVM and children.
+
+    Raises:
+        RuntimeError: The query lost a batch or a key.
+    """
+    rows = spark.readStream.schema("key long, batch long").option("maxFilesPerTrigger", 1).parquet(str(job.input))
+    newest = rows.groupBy("key").agg(F.max_by(F.expr(_value()), "batch"))
+    writer = newest.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
+    with peak_memory(jvm_pid(spark)) as memory:
+        query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
+        query.awaitTermination()
+    progress = [p for p in query.recentProgress if p["numInputRows"]]
+    keys = [p["stateOperators"][0]["numRowsTotal"] for p in progress]
+    if len(progress) != job.gets + job.rounds or keys[-1] != job.keys:
+        raise RuntimeError(f"expected {job.keys} keys after {job.gets} + {job.rounds} batches, found {keys}")
+    times = [p["durationMs"]["triggerExecution"] for p in progress]
+    return {"fill": times[: job.gets], "update": times[job.gets :], "peak": memory.bytes}
+
+
+def _value() -> str:
+    hashes = ", ".join(f"sha2(concat_ws('-', key, batch, {number}), 512)" for number in range(_HASHES))
+    return f"repeat(concat({hashes}), 2)"
