@@ -124,6 +124,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ttl: int
     ttl_operators: str
     overlay_bytes: int
+    memory_budget: int
     mapped_value_bytes: int
     block_bytes: int
     compaction_fanout: int

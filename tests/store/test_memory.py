@@ -93,6 +93,26 @@ def test_the_write_buffers_of_all_families_share_one_bound(spark: SparkSession, 
     driver.close()
 
 
+@pytest.mark.parametrize(("budget", "least", "most"), [("1g", 48, 80), ("16m", 0, 32)])
+def test_the_write_buffers_of_all_stores_share_the_budget(
+    spark: SparkSession, tmp_path: Path, budget: str, least: int, most: int
+) -> None:
+    """Four stores write 12 MB each; an overlay has three pages or more, and as many while it is being sorted."""
+    drivers = [Driver(spark, tmp_path / str(n), {PREFIX + "memoryBudget": budget}) for n in range(4)]
+    held = 0
+    for driver in drivers:
+        driver.open(0, "")
+    for turn in range(12):
+        for driver in drivers:
+            driver.putRange(f"text {turn}", 0, 110, "v" * 9000)
+            held = max(held, held_by(spark)[0])
+    assert least <= held <= most
+    for driver in drivers:
+        assert driver.count() == 12 * 110
+        driver.commit()
+        driver.close()
+
+
 def test_threads_that_come_and_go_leave_no_connection(spark: SparkSession, tmp_path: Path) -> None:
     """An executor's threads end after a minute without a task: each batch after a pause has new ones."""
     for turn in range(3):

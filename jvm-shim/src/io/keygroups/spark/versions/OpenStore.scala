@@ -7,6 +7,7 @@ import scala.util.control.NonFatal
 import io.keygroups.spark.{Failures, Settings}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
+import io.keygroups.spark.memory.WorkMemory
 import io.keygroups.spark.segment.{MappedSegment, SegmentView}
 import io.keygroups.spark.session.LoadedVersion
 import org.apache.spark.internal.Logging
@@ -73,6 +74,16 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     if (store != null && store.isAlive) ignoring("close")(store.call[Boolean]("close", CloseRequest(store.number)))
   }
 
+  /** Have the store process sort chunks, once there is memory for it. */
+  def sorting[T](chunks: Seq[ChunkMessage])(call: => T): T = {
+    val bytes = chunks.map(chunk => chunk.keyBytes + chunk.valueBytes + chunk.rows * OpenStore.BytesPerRow).sum
+    WorkMemory.during(2 * bytes, settings.memoryBudget / 4, isUrgent = true)(call)
+  }
+
+  /** Have it merge or compress rows in the background, a part at a time, once there is memory for it. */
+  def inBackground[T](call: => T): T =
+    WorkMemory.during(OpenStore.BackgroundBytes, settings.memoryBudget / 4, isUrgent = false)(call)
+
   /** Log an error of a call that nothing depends on. */
   def ignoring(what: String)(body: => Unit): Unit =
     try body
@@ -101,5 +112,9 @@ private[spark] final class KnownSegments(segments: Seq[MappedSegment]) {
 }
 
 private object OpenStore {
+  /** Of the columns of numbers that are sorted with a row, and of its place. */
+  val BytesPerRow = 40L
+  /** Merging takes a few blocks at a time, compression 16 MB. */
+  val BackgroundBytes: Long = 64L << 20
   val Attempts = 3
 }
