@@ -3,6 +3,8 @@ package io.keygroups.spark.memory
 import java.lang.management.ManagementFactory
 import java.util.concurrent.atomic.{AtomicInteger, AtomicLong}
 
+import io.keygroups.spark.Failures
+
 /** What this JVM and the store process may take outside of the heap, and who has to wait or to spill when it is too much. */
 object MemoryBudget {
   /** What the container or the machine has beside the JVM's heap. */
@@ -67,6 +69,7 @@ object WorkMemory {
   private def take(bytes: Long, limit: Long, isUrgent: Boolean): Unit = synchronized {
     if (isUrgent) urgent += 1
     try while (running > 0 && (running + bytes > limit || !isUrgent && urgent > 0)) wait()
+    catch { case error: InterruptedException => throw Failures.interrupted(error) }
     finally if (isUrgent) {
       urgent -= 1
       notifyAll()
