@@ -1,0 +1,53 @@
+"""Batches larger than a write buffer: their rows are uploaded as they go, and belong to one version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from keygroups.checkpoint.manifest import Manifest, read_manifest
+from store.driver import PREFIX
+from store.test_families import family_driver
+from support.spark import session_with
+
+ROWS = 60
+LETTERS = 9000
+
+
+def test_each_full_buffer_is_a_file_of_the_version(spark: SparkSession, tmp_path: Path) -> None:
+    """A key that is in several of them has its last value, also after a restart and in the change feed."""
+    driver = family_driver(session_with(spark, {PREFIX + "overlayBytes": "64k"}), tmp_path)
+    driver.open(0)
+    for letter in "abc":
+        for number in range(ROWS):
+            driver.put("values", "key", number, letter * LETTERS)
+    assert driver.commit() == 1
+    manifest = manifest_of_version(tmp_path, 1)
+    assert manifest.spilled == len(manifest.segments) > 10
+    assert all((files(tmp_path) / str(ref.name)).exists() for ref in manifest.segments)
+    for _ in range(2):
+        driver.open(1)
+        assert driver.numKeys() == ROWS
+        assert {driver.get("values", "key", number) for number in range(ROWS)} == {"c" * LETTERS}
+        driver.abort()
+        driver.restart()
+    driver.open(1)
+    driver.put("values", "key", ROWS, "d")
+    assert driver.commit() == 2
+    assert manifest_of_version(tmp_path, 2).spilled == 0
+    changes = list(driver.changes("values", 1, 1))
+    assert sorted(changes) == sorted(f"0 put_record key {number} {'c' * LETTERS}" for number in range(ROWS))
+    driver.close()
+
+
+def files(checkpoint: Path) -> Path:
+    """The folder of the store's files."""
+    (version,) = checkpoint.rglob("v*1_*.arrows")
+    return version.parent
+
+
+def manifest_of_version(checkpoint: Path, version: int) -> Manifest:
+    """The manifest of a version file."""
+    (path,) = checkpoint.rglob(f"v{version:020d}_*.arrows")
+    return read_manifest(path, path.name)
