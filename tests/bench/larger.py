@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from harness import jvm_pid
 from plan import Job
-from procs import peak_memory
+from procs import own_bytes, peak_memory
 
 _HASHES: Final = 4  # of 128 digits each, and all of them twice: 1 KB that compresses by half in either provider
 
@@ -40,7 +40,7 @@ def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:
     """Keep the newest value of each key.
 
     Returns:
-        ``fill`` and ``update``: milliseconds of each batch. ``peak``: resident bytes of JVM and children.
+        ``fill`` and ``update``: milliseconds of each batch. ``peak``: bytes of JVM and children without pages of files.
 
     Raises:
         RuntimeError: The query lost a batch or a key.
@@ -48,7 +48,7 @@ def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:
     rows = spark.readStream.schema("key long, batch long").option("maxFilesPerTrigger", 1).parquet(str(job.input))
     newest = rows.groupBy("key").agg(F.max_by(F.expr(_value()), "batch"))
     writer = newest.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
-    with peak_memory(jvm_pid(spark)) as memory:
+    with peak_memory(jvm_pid(spark), own_bytes) as memory:
         query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
         query.awaitTermination()
     progress = [p for p in query.recentProgress if p["numInputRows"]]

@@ -25,6 +25,19 @@ def resident_bytes(root: int) -> int:
     return sum(_weights(root, lambda process: int(process.memory_info().rss)))
 
 
+def own_bytes(root: int) -> int:
+    """Sum the memory of a family that is no page of a file, which the kernel could take back."""
+    return sum(_weights(root, _anonymous))
+
+
+def _anonymous(process: psutil.Process) -> int:
+    try:
+        lines = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii").splitlines()
+    except OSError:  # ended since it was listed
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+
+
 def _weights(root: int, measure: Callable[[psutil.Process], int]) -> tuple[int, int]:
     """Weigh a process, and all its descendants together: for a JVM, the servers that it started."""
     parent = psutil.Process(root)
@@ -39,20 +52,20 @@ def _measured(process: psutil.Process, measure: Callable[[psutil.Process], int])
 
 
 class Peak:
-    """The largest sum of resident bytes that was seen."""
+    """The largest sum of bytes that was seen."""
 
     bytes = 0
 
 
 @contextmanager
-def peak_memory(root: int) -> Iterator[Peak]:
-    """Sample the resident bytes of a process and its descendants while a block runs."""
+def peak_memory(root: int, measure: Callable[[int], int] = resident_bytes) -> Iterator[Peak]:
+    """Sample the bytes of a process and its descendants while a block runs."""
     peak, done = Peak(), threading.Event()
 
     def watch() -> None:
         finished = False
         while not finished:
-            peak.bytes = max(peak.bytes, resident_bytes(root))
+            peak.bytes = max(peak.bytes, measure(root))
             finished = done.wait(_SAMPLE_SECONDS)
 
     thread = threading.Thread(target=watch, daemon=True)

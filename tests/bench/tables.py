@@ -229,7 +229,7 @@ def _larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
             _line(found, f"{fill}, s", _each("fill", 1e3, 1), _times(0.5, "rocksdb"), f"{what}: {fill}"),
             _line(found, f"{update}, s", _each("update", 1e3), _times(0.5, "rocksdb"), f"{what}: {update}"),
             _line(found, "slowest batch after the first, s", slowest),
-            _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
+            _line(found, "JVM and store process without pages of files, peak, MB", _once("peak", 1e6)),
         ]
         note = f"All processes of the query together: {limits}. JVM heap 1 GB; RocksDB bounded to 300 MB. "
         note += "Aggregation, update mode, 2 partitions."
