@@ -113,6 +113,9 @@ OTHERWISE = {
     "a text without its filling": ("a string, b string", row(24 << 32 | 8, 24 << 32 | 8, tail=b"abcdefgh")),
     "a decimal with a byte too many": ("a decimal(20,0)", row(16 << 32 | 2, tail=b"\0\1" + bytes(14))),
     "a decimal of 17 bytes": ("a decimal(20,0)", row(16 << 32 | 17, tail=bytes(24))),
+    "a decimal with a digit too many": ("a decimal(5,2)", row(10**5)),
+    "a negative decimal with a digit too many": ("a decimal(18,0)", row((1 << 64) - 10**18)),
+    "a wide decimal with a digit too many": ("a decimal(38,0)", row(16 << 32 | 16, tail=(10**38).to_bytes(16, "big"))),
     "a row that is too short": ("a bigint, b bigint", row(5)),
     "a text outside of its row": ("a string", row(16 << 32 | 9, tail=bytes(8))),
     "a length that is no multiple of 8": ("a bigint", row(5) + b"\0"),
@@ -129,6 +132,15 @@ def test_other_bytes_are_not_shown(name: str) -> None:
     assert isinstance(schema, spark_types.StructType)
     usual = row_encoder(schema)([(None,) * len(fields)])[0]
     assert to_columns(pa.array([usual, data], pa.binary()), fields) is None
+
+
+@pytest.mark.parametrize("nanos", [(1 << 64) - 1, 86_400 * 10**9])
+def test_times_outside_a_day_are_not_shown(nanos: int) -> None:
+    """Readers refuse them."""
+    fields = fields_of('{"fields": [{"name": "a", "type": "time(6)"}]}')
+    assert fields is not None
+    assert to_columns(pa.array([row(nanos)], pa.binary()), fields) is None
+    shown(pa.array([row(86_400 * 10**9 - 1)], pa.binary()), fields)
 
 
 def test_texts_that_are_not_utf8_are_bytes() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import Row
 
@@ -167,6 +168,14 @@ def test_sums_of_decimals_are_exact_or_refused() -> None:
     rows = [{"key": "a", "n": Decimal("99999.99")}] * 2
     with pytest.raises(StateError, match="reducing state 'total' was given a wrong value"):
         run(lambda f, keys, batch: f.total.add_many(keys, batch["n"]), rows, total=total)
+
+
+def test_decimals_with_more_digits_than_their_type_are_refused() -> None:
+    """A sum of Arrow's is one."""
+    total = pc.sum(pa.array([Decimal(6 * 10**37)] * 2, pa.decimal128(38, 0)))
+    values = pa.array([None], total.type).fill_null(total)
+    with pytest.raises(StateError, match="value state 's' was given a wrong value"):
+        run(lambda f, keys, _: f.s.update_many(keys, values), s=ValueStateDescriptor("s", "decimal(38,0)"))
 
 
 def test_booleans_are_not_added_up() -> None:

@@ -22,8 +22,9 @@ def to_columns(rows: pa.Array, fields: Fields) -> pa.StructArray | None:
         fields: of each row.
 
     Returns:
-        The column, or None if it would not give the same bytes again: Spark may leave bytes in a row that no field
-        has, and texts and numbers in another order than that of the fields.
+        The column, or None if it would not give the same bytes again or readers would refuse it: Spark may leave bytes
+        in a row that no field has, texts and numbers in another order than that of the fields, and decimals with more
+        digits than their type.
     """
     present = rows.drop_null() if rows.null_count else rows
     try:

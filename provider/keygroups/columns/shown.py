@@ -15,7 +15,19 @@ _DECIMAL_BYTES: Final = 16
 
 
 def show(slot: Slot, kind: Kind) -> pa.Array:
-    """The values as ``kind.shown``; texts that are not UTF-8 as binary."""
+    """The values as ``kind.shown``; texts that are not UTF-8 as binary.
+
+    Raises:
+        ValueError: a decimal has more digits than its type, or a time lies outside of a day. Rows may hold such
+            values; readers of files refuse them.
+    """
+    values = _shown(slot, kind)
+    if pa.types.is_decimal(kind.shown) or pa.types.is_time(kind.shown):
+        values.validate(full=True)
+    return values
+
+
+def _shown(slot: Slot, kind: Kind) -> pa.Array:
     validity, nulls = _validity(slot.valid)
     count = len(slot.words)
     if slot.data is not None and kind.is_wide:

@@ -93,11 +93,13 @@ def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """Give an array as one of another type, if no value changes. Raises one of ``MISTAKES`` if one would.
 
     Arrow's own cast reads texts as numbers, and times without a zone as those of UTC, which the methods of one key
-    refuse.
+    refuse. A sum of Arrow may have more digits than its own type.
     """
     if not _is_alike(array.type, kind):
         raise TypeError(f"{array.type} in place of {kind}")
-    return array.cast(kind)
+    fitted = array.cast(kind)
+    fitted.validate(full=True)
+    return fitted
 
 
 def inferred(values: Sequence[Any]) -> pa.Array:
