@@ -60,6 +60,13 @@ class Driver:
         return as_rows(self._driver.scanPrefix(text))
 
 
+def field(owner: Any, name: str) -> Any:
+    """A private field of a JVM's object."""
+    found = owner.getClass().getDeclaredField(name)
+    found.setAccessible(True)
+    return found.get(owner)
+
+
 def as_rows(flat: Iterable[str]) -> Rows:
     """Rows from the flat list that the Scala class gives.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from keygroups.checkpoint.manifest import Manifest, read_manifest
-from store.driver import PREFIX
+from store.driver import PREFIX, field
 from store.test_families import family_driver
 from support.spark import session_with
 
@@ -38,6 +38,22 @@ def test_each_full_buffer_is_a_file_of_the_version(spark: SparkSession, tmp_path
     assert manifest_of_version(tmp_path, 2).spilled == 0
     changes = list(driver.changes("values", 1, 1))
     assert sorted(changes) == sorted(f"0 put_record key {number} {'c' * LETTERS}" for number in range(ROWS))
+    driver.close()
+
+
+def test_a_commit_takes_over_what_is_mapped(spark: SparkSession, tmp_path: Path) -> None:
+    """Mapped again, a segment would have two indexes for a while, and its values would count twice."""
+    driver = family_driver(session_with(spark, {PREFIX + "overlayBytes": "64k"}), tmp_path)
+    driver.open(0)
+    for number in range(ROWS):
+        driver.put("values", "key", number, "a" * LETTERS)
+    session = field(driver, "store").session()
+    before = [session.sortedSegments().apply(number) for number in range(session.sortedSegments().size())]
+    assert len(before) > 5
+    driver.commit()
+    after = list(session.version().segments())
+    assert all(any(segment.equals(other) for other in after) for segment in before)
+    driver.abort()
     driver.close()
 
 

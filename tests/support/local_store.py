@@ -23,6 +23,7 @@ from keygroups.store.version import Version, VersionKey
 T = TypeVar("T")
 
 HEAD_BYTES = 256 * 1024
+MOST_FAMILIES = 4096
 
 
 def catalog(keys: int, families: int = 1) -> Catalog:
@@ -31,7 +32,7 @@ def catalog(keys: int, families: int = 1) -> Catalog:
     known = (
         Family(n, f"family {n}", columns, columns, "{}", "avro", num_keys=0 if n else keys) for n in range(families)
     )
-    return Catalog(tuple(known), families)
+    return Catalog(tuple(known), MOST_FAMILIES)
 
 
 class LocalStore:
@@ -71,9 +72,9 @@ class LocalStore:
         writes = self.store.take("session", ids, [self._chunk(rows)], saved=saved)
         return self.store.commit(writes, parent, catalog(keys, families))
 
-    def spill(self, parent: Version, rows: Mapping[int, int | None], *, save: bool) -> None:
+    def spill(self, parent: Version, rows: Mapping[int, int | None], *, save: bool, family: int = 0) -> None:
         """Hand rows over before the commit, and save them."""
-        id_ = self.store.spill("session", [self._chunk(rows)], catalog(0)).id
+        id_ = self.store.spill("session", [self._chunk(rows, family)], catalog(0, family + 1)).id
         upload = self.store.save("session", id_, parent) if save else None
         if upload is not None:
             self.upload(upload)
@@ -150,7 +151,7 @@ class LocalStore:
                 missing.add(path)
         return Downloads(downloads.folder, listing, frozenset(missing))
 
-    def _chunk(self, rows: Mapping[int, int | None]) -> Chunk:
+    def _chunk(self, rows: Mapping[int, int | None], family: int = 0) -> Chunk:
         """Rows of 8-byte keys and values, as the JVM writes them."""
         header = np.zeros(len(rows), HEADER)
         header["locator"] = list(rows)
@@ -161,13 +162,13 @@ class LocalStore:
         values = b"".join(value.to_bytes(8, "big") for value in rows.values() if value is not None)
         path = self.folder / "rows.chunk"
         path.write_bytes(header.tobytes() + keys + values)
-        return Chunk(0, str(path), len(rows), len(keys), len(values))
+        return Chunk(family, str(path), len(rows), len(keys), len(values))
 
 
-def rows_of(version: Version) -> dict[int, int]:
-    """The keys and values of a version."""
+def rows_of(version: Version, family: int | None = None) -> dict[int, int]:
+    """The keys and values of a version, or of a family of it."""
     rows: dict[bytes, bytes | None] = {}
     for run in reversed(version.plan):
-        for block in run.blocks():
+        for block in (block for block in run.blocks() if family in (None, block.family)):
             rows |= zip(block.key.to_pylist(), block.value.to_pylist(), strict=True)
     return {int.from_bytes(k, "big"): int.from_bytes(v, "big") for k, v in rows.items() if v is not None}

@@ -174,6 +174,35 @@ def test_an_upload_that_failed_is_made_again(local: LocalStore) -> None:
     assert [str(ref.name) for ref in local.manifest(version).segments] == [again.name]
 
 
+def test_an_upload_that_failed_is_made_again_after_a_family_was_removed(local: LocalStore) -> None:
+    """The merged rows have those of the family."""
+    version = local.first()
+    for number in range(2):
+        local.spill(version, {number: number}, save=False, family=1)
+        version = local.write(version, {number: number}, 2 * number + 2, families=2)
+    upload = local.compact()
+    local.store.uploaded(upload.name, success=False)
+    version = local.write(version, {2: 2}, 3)
+    again = local.compact()
+    assert again.name != upload.name
+    local.store.uploaded(again.name, success=True)
+    version = local.write(local.store.known(version.key), {3: 3}, 4)
+    assert [str(ref.name) for ref in local.manifest(version).segments][-1] == again.name
+    local.reopened()
+    assert rows_of(local.load(version), family=0) == {number: number for number in range(4)}
+
+
+def test_rows_of_a_family_that_was_removed_replace_none(local: LocalStore) -> None:
+    """There are as many of them as keys, and they are in a file of their own: nothing else changed."""
+    first = local.write(local.first(), {number: number for number in range(40)}, 40)
+    local.keep_segments_of(0)
+    local.spill(first, {number: number for number in range(100, 140)}, save=True, family=1)
+    second = local.write(first, {}, 40)
+    assert len(rows_of(second, family=0)) == 40
+    local.reopened()
+    assert len(rows_of(local.load(second), family=0)) == 40
+
+
 def two_versions_of(local: LocalStore) -> Version:
     """The latest version of a store."""
     latest = local.store._versions.latest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from keygroups.checkpoint.catalog import Catalog
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import Piece, Plan, Run, pieces_of, place_of
 from keygroups.segment.file import Segment
@@ -22,13 +23,13 @@ class Merge:
     Attributes:
         runs: as plans have them: what is merged so far, if anything, and the rest of the inputs, newest first.
         bottom: whether no older run lies below these; tombstones are then dropped.
-        families: column families that it keeps.
+        catalog: the column families that it keeps.
         has_output: whether the first run is what is merged so far.
     """
 
     runs: Plan
     bottom: bool
-    families: frozenset[int]
+    catalog: Catalog
     has_output: bool = False
 
     @property
@@ -46,7 +47,7 @@ class Merge:
         end = cut_after(inputs, piece_bytes)
         taken = [Span(0, rows_before(blocks, end)) for blocks in inputs]
         parts = [list(span.of(blocks)) for span, blocks in zip(taken, inputs, strict=True)]
-        kept = [[block for block in blocks if block.family in self.families] for blocks in parts]
+        kept = [[block for block in blocks if block.family in self.catalog.ids] for blocks in parts]
         segment = local.merge(kept, bottom=self.bottom)
         for piece in pieces_of(self.inputs):
             piece.segment.release_pages()
@@ -81,7 +82,7 @@ class Step:
         done = before[0].pieces if has_output else ()
         if self.segment.rows:
             files = (ref for run, rows in pairs if (part := run.part(0, rows)) is not None for ref in part.files())
-            piece = Piece(self.segment, Span(0, self.segment.rows), tuple(files), is_durable=False)
+            piece = Piece(self.segment, Span(0, self.segment.rows), tuple(files), self.merge.catalog)
             done = (*done, piece)
         rest = (run.part(rows, run.rows) for run, rows in pairs)
         return (*((Run(done),) if done else ()), *(run for run in rest if run is not None))
@@ -91,4 +92,4 @@ class Step:
         if self.is_last:
             return None
         has_output = bool(self.segment.rows) or self.merge.has_output
-        return Merge(self.runs_after(self.merge.runs), self.merge.bottom, self.merge.families, has_output)
+        return Merge(self.runs_after(self.merge.runs), self.merge.bottom, self.merge.catalog, has_output)

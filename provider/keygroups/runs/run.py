@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
+from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.segment.block import Block, has_appends
 from keygroups.segment.file import Segment
@@ -22,13 +23,18 @@ class Piece:
         span: which of its rows count.
         files: newest first. One file with the rows of the segment in their order, or, of a merged segment that is not
             uploaded yet, those it was merged from.
-        is_durable: whether it is that one file.
+        merged_with: of a merged segment that is not uploaded yet, the column families that it was merged with.
     """
 
     segment: Segment
     span: Span
     files: tuple[FileRef, ...]
-    is_durable: bool = True
+    merged_with: Catalog | None = None
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it is one file with the rows of the segment."""
+        return self.merged_with is None
 
     @property
     def version(self) -> int:
@@ -124,20 +130,25 @@ def pieces_of(plan: Plan) -> Iterator[Piece]:
     return (piece for run in plan for piece in run.pieces)
 
 
-def advance(plan: Plan, changes: Sequence[Piece], num_keys: int) -> Plan:
+def advance(plan: Plan, changes: Sequence[Piece], catalog: Catalog) -> Plan:
     """The plan after a commit.
 
     Args:
         plan: the plan that the session was built on.
         changes: the rows that the session changed, newest first.
-        num_keys: keys of the new version.
+        catalog: of the new version.
     """
     changed = tuple(Run((change,)) for change in changes if change.span.rows)
-    blocks = [block for run in changed for block in run.blocks()]
-    live = sum(run.rows for run in changed) - sum(block.value.null_count for block in blocks)
-    if len(changed) <= 1 and live == num_keys and not any(map(has_appends, blocks)):
-        return changed if num_keys else ()  # every key was written or removed: no older run is needed
+    if len(changed) <= 1 and _has_all_keys([block for run in changed for block in run.blocks()], catalog):
+        return changed if catalog.num_keys else ()  # every key was written or removed: no older run is needed
     return (*changed, *plan)
+
+
+def _has_all_keys(blocks: Sequence[Block], catalog: Catalog) -> bool:
+    """Whether rows, of which no key comes twice, are all that a version has, and the removals of others."""
+    if any(has_appends(block) or block.family not in catalog.ids for block in blocks):
+        return False
+    return sum(len(block) - block.value.null_count for block in blocks) == catalog.num_keys
 
 
 def place_of(plan: Plan, part: Plan) -> slice | None:
@@ -173,7 +184,7 @@ def durable_files(plan: Plan) -> tuple[FileRef, ...]:
 def _uploaded(piece: Piece, segment: Segment, ref: FileRef) -> Piece:
     if piece.segment is not segment or piece.is_durable:
         return piece
-    return replace(piece, files=(ref.part(piece.span),), is_durable=True)
+    return replace(piece, files=(ref.part(piece.span),), merged_with=None)
 
 
 def _precedes(block: Block, other: Block) -> bool:

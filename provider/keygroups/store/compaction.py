@@ -82,11 +82,11 @@ class Compaction:
     def _next(self, version: Version, *, thorough: bool) -> Merge | None:
         """The merge to go on with, which comes first in ``_merges``: of the newest runs, so that these stay few."""
         ids, plan = version.catalog.ids, version.plan
-        self._merges = [merge for merge in self._merges if merge.families == ids and merge.is_in(plan)]
+        self._merges = [merge for merge in self._merges if merge.catalog.ids == ids and merge.is_in(plan)]
         place = place_of(plan, self._merges[0].runs) if self._merges else None
         newer = plan if place is None else plan[: place.start]
         if (chosen := self._select(newer, version, thorough=thorough)) is not None:
-            self._merges.insert(0, Merge(chosen, bottom=chosen[-1] is plan[-1], families=ids))
+            self._merges.insert(0, Merge(chosen, bottom=chosen[-1] is plan[-1], catalog=version.catalog))
         return self._merges[0] if self._merges else None
 
     def _select(self, plan: Plan, version: Version, *, thorough: bool) -> Plan | None:
@@ -106,8 +106,10 @@ class Compaction:
         return next((p for p in pieces_of(plan) if not p.is_durable and p.segment not in uploading), None)
 
     def _upload(self, piece: Piece, version: Version) -> Upload:
+        """Write a merged piece for the checkpoint, with its own families: the version may have others by now."""
+        assert piece.merged_with is not None
         name = new_name("segment", piece.version)
-        file = self._checkpoint.write(name, piece.blocks(), version.catalog, version)
+        file = self._checkpoint.write(name, piece.blocks(), piece.merged_with, version)
         piece.segment.release_pages()
         self._uploading[str(name)] = (piece.segment, file.ref)
         return file.upload

@@ -142,7 +142,7 @@ class Loader:
             return change
         segment = self._runs.merge([run.blocks() for run in change.plan], bottom=False)
         (file, *_) = change.plan[0].files()
-        plan = (Run((Piece(segment, Span(0, segment.rows), (file,), is_durable=False),)),)
+        plan = (Run((Piece(segment, Span(0, segment.rows), (file,), change.catalog),)),)
         return msgspec.structs.replace(change, plan=plan)
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:

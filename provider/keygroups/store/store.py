@@ -183,7 +183,7 @@ class Store:
         (file,) = written.changes[0].files
 
         def successor(plan: Plan) -> Version:
-            plan = advance(plan, written.changes, catalog.num_keys)
+            plan = advance(plan, written.changes, catalog)
             return Version(VersionKey(name.version, name.id), file, catalog, parent.max_parallelism, plan)
 
         return self._versions.add_successor(parent, successor), written.uploads

@@ -83,7 +83,7 @@ class Versions:
         """
         with self._lock:
             for key, version in self._versions.items():
-                if version.catalog.ids == step.merge.families:
+                if version.catalog.ids == step.merge.catalog.ids:
                     plan = substitute(version.plan, step.merge.runs, step.runs_after)
                     self._versions[key] = _with_plan(version, plan)
             return next(reversed(self._versions.values()), None)

@@ -155,7 +155,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   }
 
   /** See the version through the files that it has by now: a compaction may have replaced those of before. */
-  private[spark] def reload(): Unit = session.rebase(host.load(version, baseId))
+  private[spark] def reload(): Unit = session.rebase(host.reload(version, baseId))
 
   override def toString: String = s"KeyGroupStateStore[$id, version $version]"
 

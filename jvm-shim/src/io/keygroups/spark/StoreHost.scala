@@ -57,6 +57,9 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   def load(version: Long, checkpointId: Option[String]): LoadedVersion = entered(loader.load(version, checkpointId))
 
   /** See `VersionLoader`. */
+  def reload(version: Long, checkpointId: Option[String]): LoadedVersion = entered(loader.reload(version, checkpointId))
+
+  /** See `VersionLoader`. */
   def empty(version: Long): LoadedVersion = entered(loader.empty(version))
 
   /** See `VersionLoader`. */
@@ -76,7 +79,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   def startCompaction(): Unit = store.opened.foreach(compactor.start(_, thorough = true))
 
   /** Compact also to save space, and upload what is still to be uploaded. */
-  def compactThoroughly(): Unit = entered(store.opened.foreach(compactor.compact(_, thorough = true)))
+  def compactThoroughly(): Unit = store.opened.foreach(compactor.compact(_, thorough = true))
 
   /** Delete files that no retained version needs. */
   def cleanUp(): Unit = entered(store.opened.foreach { remote =>

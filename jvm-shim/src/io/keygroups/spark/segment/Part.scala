@@ -7,7 +7,10 @@ package io.keygroups.spark.segment
  * @param ends of each block the end of these, exclusive
  */
 final class Part(val blocks: Array[Block], starts: Array[Int], ends: Array[Int]) {
-  private val lastLocators = Array.tabulate(blocks.length)(i => blocks(i).locator(ends(i) - 1))
+  /** Of a whole block without a look at its file. */
+  private val lastLocators = Array.tabulate(blocks.length) { i =>
+    if (ends(i) == blocks(i).rows) blocks(i).lastLocator else blocks(i).locator(ends(i) - 1)
+  }
 
   def start(block: Int): Int = starts(block)
   def end(block: Int): Int = ends(block)

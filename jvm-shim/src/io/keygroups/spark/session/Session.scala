@@ -101,21 +101,19 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
 
   /** The last chunks of this session, once all earlier ones are sorted. */
   def seal(): Seq[ChunkMessage] = {
-    requireOpen()
     finishSorting()
     opened.valuesIterator.flatMap(family => family.takenChunk ++ family.writeChunk(files)).toSeq
   }
 
   /** Sort files of writes that were taken, whose keys later files may have again. */
   def sortTaken(chunks: Seq[ChunkMessage]): Unit = synchronized {
-    requireOpen()
     finishSorting()
     sorted = host.sortChunks(this, chunks)
     finishSorting()
   }
 
   /** The segments that the store process has sorted for this session, newest first. */
-  def sortedSegments: Seq[String] = own.toSeq.map(_.view.id)
+  def sortedSegments: Seq[MappedSegment] = own.toSeq
 
   /** Those of them that are uploaded, with their bytes; waits for uploads under way. */
   def savedSegments: Map[String, Long] =
@@ -178,7 +176,6 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
 
   /** Move the overlays to disk. If that fails, they stay as they are: the next write tries again. */
   private def spill(): Unit = synchronized {
-    requireOpen() // no sort begins after `close`, which waits for the end of the last one
     finishSorting()
     opened.valuesIterator.foreach(_.spillChangelog(files))
     val chunks = opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
@@ -187,13 +184,17 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     activeBytes = 0
   }
 
-  private def finishSorting(): Unit = if (sorted != null) {
-    val segment = Session.await(sorted)
-    own = segment +: own
-    sorted = null
-    saving += segment.view.id -> host.saveSegment(this, segment.view.id)
-    seeSegments()
-    opened.valuesIterator.foreach(_.dropSorting())
+  /** Wait for the sort under way, and see its segment. None begins after `close`, which waits for the end of the last one. */
+  def finishSorting(): Unit = {
+    requireOpen()
+    if (sorted != null) {
+      val segment = Session.await(sorted)
+      own = segment +: own
+      sorted = null
+      saving += segment.view.id -> host.saveSegment(this, segment.view.id)
+      seeSegments()
+      opened.valuesIterator.foreach(_.dropSorting())
+    }
   }
 
   private def seeSegments(): Unit = {

@@ -21,7 +21,8 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
   def commit(session: Session, timings: CommitTimings): LoadedVersion = {
     val remote = store.open()
     compactor.awaitIfBehind()
-    store.withKnown(commit(session, remote, _, timings))
+    session.finishSorting() // its segments are known then
+    store.withKnown(session.sortedSegments)(commit(session, remote, _, timings))
   }
 
   private def commit(session: Session, remote: RemoteStore, known: KnownSegments, timings: CommitTimings): LoadedVersion = {
@@ -66,7 +67,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
   private def send(session: Session, remote: RemoteStore, known: KnownSegments): Committed = {
     val changelog = session.sealChangelogs()
     val chunks = session.seal()
-    val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments,
+    val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments.map(_.view.id),
       session.savedSegments.keys.toSeq, chunks, session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
     remote.call[Committed]("commit", request).get
   }

@@ -39,31 +39,45 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   }
 
   /** Do one step, then let other stores take their turns. */
-  private def continue(remote: RemoteStore, thorough: Boolean): Unit = ThreadPools.compact {
-    var isDone = true
-    try keepOpen(() => isDone = !store.opened.contains(remote) || !step(remote, thorough))
-    catch {
-      case NonFatal(error) => if (store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
-    } finally {
-      synchronized {
-        isRunning = !isDone
-        notifyAll()
+  private def continue(remote: RemoteStore, thorough: Boolean): Unit =
+    try ThreadPools.compact {
+      var goesOn = false
+      try goesOn = step(remote, thorough)
+      catch {
+        case NonFatal(error) => if (store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
+      } finally {
+        report(goesOn)
+        if (goesOn) continue(remote, thorough)
       }
-      if (!isDone) continue(remote, thorough)
+    } catch {
+      case error: Throwable => // there is no thread for it
+        report(goesOn = false)
+        throw error
     }
+
+  private def report(goesOn: Boolean): Unit = synchronized {
+    isRunning = goesOn
+    notifyAll()
   }
 
   /**
-   * Compact until there is nothing to do.
+   * Compact until there is nothing to do, or the store is closed.
    *
    * @param thorough merge also to save space, and upload segments whose upload failed
    */
   def compact(remote: RemoteStore, thorough: Boolean): Unit = while (step(remote, thorough)) {}
 
-  private def step(remote: RemoteStore, thorough: Boolean): Boolean =
-    Metrics.timed(t => millis.addAndGet(t))(store.withKnown(stepKnowing(remote, thorough, _)))
+  /** Merge a piece and upload it; false if there was nothing to do, or the store is closed. */
+  private def step(remote: RemoteStore, thorough: Boolean): Boolean = {
+    var hasMerged = false
+    keepOpen { () =>
+      if (store.opened.contains(remote)) {
+        hasMerged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(stepKnowing(remote, thorough, _)))
+      }
+    }
+    hasMerged
+  }
 
-  /** Merge a piece and upload it; false if there was nothing to do. */
   private def stepKnowing(remote: RemoteStore, thorough: Boolean, known: KnownSegments): Boolean = {
     val done = remote.call[Compacted]("compact", CompactRequest(remote.number, thorough, known.ids))
     done.foreach { compacted =>

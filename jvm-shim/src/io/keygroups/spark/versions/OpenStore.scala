@@ -35,12 +35,18 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   /** Map a segment. */
   def openSegment(view: SegmentView): MappedSegment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
 
-  /** Do something while the segments of the latest version are held: answers of the store process do not describe them. */
-  def withKnown[T](body: KnownSegments => T): T = {
+  /**
+   * Do something while the segments of the latest version are held: answers of the store process do not describe them.
+   *
+   * @param others segments that the caller holds
+   */
+  def withKnown[T](others: Seq[MappedSegment])(body: KnownSegments => T): T = {
     val held = latest.flatMap(_.share())
-    try body(new KnownSegments(held.toSeq.flatMap(_.segments)))
+    try body(new KnownSegments(held.toSeq.flatMap(_.segments) ++ others))
     finally held.foreach(_.release())
   }
+
+  def withKnown[T](body: KnownSegments => T): T = withKnown(Nil)(body)
 
   /** Map a version and make it the latest; its holder and this object release it each for itself. */
   def adopt(store: RemoteStore, view: VersionView, known: KnownSegments): LoadedVersion = {

@@ -12,7 +12,13 @@ private[spark] final class VersionLoader(store: OpenStore, spec: StoreSpec, file
   import VersionLoader._
 
   /** The version, loaded if it is not the latest that this JVM has. The caller releases it. */
-  def load(version: Long, checkpointId: Option[String]): LoadedVersion = load(keyOf(version, checkpointId), Attempts)
+  def load(version: Long, checkpointId: Option[String]): LoadedVersion = load(Attempts) {
+    val key = keyOf(version, checkpointId)
+    mapped(key).getOrElse(loadOnce(key))
+  }
+
+  /** The version in the files that it has by now: this JVM may have missed a merge, and deleted files. The caller releases it. */
+  def reload(version: Long, checkpointId: Option[String]): LoadedVersion = load(Attempts)(loadOnce(keyOf(version, checkpointId)))
 
   /** A version without rows, for one that is to be written anew after it. */
   def empty(version: Long): LoadedVersion = {
@@ -44,25 +50,29 @@ private[spark] final class VersionLoader(store: OpenStore, spec: StoreSpec, file
     }
   }
 
-  private def load(key: VersionKey, attempts: Int): LoadedVersion =
-    try loadOnce(key)
+  private def load(attempts: Int)(body: => LoadedVersion): LoadedVersion =
+    try body
     catch { // nothing is lost yet: a process that died since the last batch need not fail the task
       case error: KeyGroupsException if error.kind == "retry" && attempts > 1 && !Failures.isInterrupt(error.getCause) =>
-        logWarning(s"loading version ${key.version} of ${spec.store} again", error)
-        load(key, attempts - 1)
+        logWarning(s"loading a version of ${spec.store} again", error)
+        load(attempts - 1)(body)
     }
 
-  private def loadOnce(key: VersionKey): LoadedVersion = {
-    val remote = store.open()
+  /** The version if it is the latest that this JVM has. */
+  private def mapped(key: VersionKey): Option[LoadedVersion] = {
+    store.open() // which releases what another process had
     val known = store.latest.filter { latest =>
       latest.key.version == key.version && (key.checkpointId.isEmpty || key.checkpointId == latest.key.checkpointId)
     }
-    known.flatMap(_.share()).getOrElse {
-      store.withKnown { known =>
-        val view = remote.callWithFiles[VersionView]("load")(LoadRequest(remote.number, key, _, known.ids))
-        if (key.version == 0) files.createFolder()
-        store.adopt(remote, view.get, known)
-      }
+    known.flatMap(_.share())
+  }
+
+  private def loadOnce(key: VersionKey): LoadedVersion = {
+    val remote = store.open()
+    store.withKnown { known =>
+      val view = remote.callWithFiles[VersionView]("load")(LoadRequest(remote.number, key, _, known.ids))
+      if (key.version == 0) files.createFolder()
+      store.adopt(remote, view.get, known)
     }
   }
 
