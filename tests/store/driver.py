@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import psutil
 from pyspark.sql import SparkSession
@@ -14,6 +14,7 @@ from support.spark import PROVIDERS, session_with
 
 Key = tuple[str, int]
 Rows = dict[Key, str]
+JavaObject: TypeAlias = Any
 
 PREFIX = "spark.sql.streaming.stateStore.keyGroups."
 
@@ -60,7 +61,7 @@ class Driver:
         return as_rows(self._driver.scanPrefix(text))
 
 
-def field(owner: Any, name: str) -> Any:
+def field(owner: JavaObject, name: str) -> JavaObject:
     """A private field of a JVM's object."""
     found = owner.getClass().getDeclaredField(name)
     found.setAccessible(True)

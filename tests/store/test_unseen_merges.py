@@ -1,14 +1,13 @@
-"""A merge whose answer did not reach the JVM, which then knows files that are deleted: those who link them ask again."""
+"""A merge whose answer did not reach the JVM, which knows deleted files then: those who link them ask again."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from pyspark.sql import SparkSession
 
-from store.driver import Driver, field
+from store.driver import Driver, JavaObject, field
 
 KEYS = 60_000
 """Three runs of so many, of nearly the same keys: a merge in maintenance is due, and none after a commit."""
@@ -33,7 +32,7 @@ def test_a_reload_finds_the_files_that_there_are(spark: SparkSession, tmp_path: 
     driver.close()
 
 
-def merge(provider: Any) -> None:
+def merge(provider: JavaObject) -> None:
     """Merge in the store's process, beside its JVM, until nothing is due."""
     remote = field(field(provider, "host"), "store").open()
     request = json.dumps({"store": remote.number(), "thorough": True})
@@ -43,8 +42,7 @@ def merge(provider: Any) -> None:
     assert steps, "no merge was due"
 
 
-def missing_files(store: Any) -> list[str]:
+def missing_files(store: JavaObject) -> list[str]:
     """Files of an open store that do not exist."""
     paths = [segment.view().path() for segment in store.session().version().segments()]
     return [path for path in paths if not Path(path).exists()]
-

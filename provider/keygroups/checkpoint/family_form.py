@@ -39,6 +39,10 @@ class FamilyForm:
         self._keys = KeyForm.of(family.key_schema, family.encoder)
         has_rows = family.encoding == ROW_ENCODING and not family.lists
         self._values = fields_of(family.value_schema) if has_rows else None
+        wanted = {"key_group": [pa.uint16()], "locator": [pa.uint64()], "key": [pa.binary()], "value": [pa.binary()]}
+        self._wanted = wanted | {"appended": [pa.bool_()], "written": [pa.uint32()]}
+        self._wanted["key"] += [columns_type(self._keys.fields)] if self._keys.fields is not None else []
+        self._wanted["value"] += [columns_type(self._values)] if self._values is not None else []
 
     def batch(self, block: Block, *, numbered: bool = False) -> pa.RecordBatch:
         """A block as it is stored.
@@ -96,18 +100,12 @@ class FamilyForm:
 
     def check(self, schema: pa.Schema) -> None:
         """Raise ValueError unless the columns are those of the family, in their order and of their types."""
-        wanted = {"key_group": [pa.uint16()], "locator": [pa.uint64()], "key": [pa.binary()], "value": [pa.binary()]}
-        wanted |= {"appended": [pa.bool_()], "written": [pa.uint32()]}
-        if self._keys.fields is not None:
-            wanted["key"].append(columns_type(self._keys.fields))
-        if self._values is not None:
-            wanted["value"].append(columns_type(self._values))
         optional = [name for name in ("locator", "appended", "written") if name not in schema.names]
-        if schema.names != [name for name in wanted if name not in optional]:
+        if schema.names != [name for name in self._wanted if name not in optional]:
             raise ValueError(f"columns {', '.join(schema.names[:16])}")
         for field in schema:
             if field.nullable != (field.name == "value") or not any(
-                _is(field.type, kind) for kind in wanted[field.name]
+                _is(field.type, kind) for kind in self._wanted[field.name]
             ):
                 raise ValueError(f"a column of another type: {str(field)[:500]}")
 

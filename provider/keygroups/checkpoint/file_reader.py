@@ -26,6 +26,7 @@ def read_blocks(source: pa.NativeFile, manifest: Manifest) -> Iterator[Block]:
     forms, numbered, rows = Forms(manifest.catalog), manifest.kind == "changelog", 0
     first = read_schema(source).remove_metadata()
     start = source.tell()
+    _check_places(manifest, source.size() - start)
     for number, part in enumerate(manifest.parts):
         rows = rows if number and manifest.parts[number - 1].family == part.family else 0
         form = forms.of(part.family)
@@ -37,6 +38,14 @@ def read_blocks(source: pa.NativeFile, manifest: Manifest) -> Iterator[Block]:
                 raise ValueError(f"the block at byte {start + ref.offset} has other locators than its manifest says")
             rows += ref.rows
             yield block
+
+
+def _check_places(manifest: Manifest, nbytes: int) -> None:
+    """Raise ValueError if a block or a schema lies behind so many bytes: reading it would allocate its length."""
+    for part in manifest.parts:
+        end = max((block.offset + block.length for block in part.blocks), default=0)
+        if max(end, part.offset) > nbytes:
+            raise ValueError(f"a block that ends at byte {end} of {nbytes}")
 
 
 def _schema(source: pa.NativeFile, start: int, part: Part) -> pa.Schema:

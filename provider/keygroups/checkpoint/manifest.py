@@ -188,7 +188,7 @@ def broken_invariants(manifest: Manifest) -> list[str]:
         "the rows are those of the blocks": manifest.format == 1
         or manifest.rows == sum(block.rows for part in manifest.parts for block in part.blocks),
         "references are to rows of files": all(
-            0 <= ref.counted.start < max(ref.counted.stop, 1) <= max(ref.rows, 1) for ref in manifest.segments
+            0 <= ref.span.start < ref.span.stop <= ref.rows for ref in manifest.segments if ref.span is not None
         ),
         "the first file follows no other": not any(ref.follows for ref in (manifest.segments[:1] + logged)),
         "all rows of a changelog count": not any(ref.span for ref in logged),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -63,8 +62,12 @@ def _struct(shown: list[pa.Array], fields: Fields, length: int) -> pa.StructArra
 def _names(given: Iterable[str]) -> Iterator[str]:
     """The names, of which no two are the same: many tools refuse such structs."""
     seen: set[str] = set()
+    latest: dict[str, int] = {}
     for name in given:
-        free = name if name not in seen else next(f"{name}_{n}" for n in count(2) if f"{name}_{n}" not in seen)
+        free = name
+        while free in seen:
+            latest[name] = latest.get(name, 1) + 1
+            free = f"{name}_{latest[name]}"
         seen.add(free)
         yield free
 

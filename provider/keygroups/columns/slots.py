@@ -23,6 +23,11 @@ Bools = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 WORD: Final = 8
+MAX_BYTES: Final = 2**31 - 1
+"""Of rows in one memory: their offsets have 32 bits."""
+MAX_HEAD_BYTES: Final = 64 << 20
+"""Of null bits and words of rows that are put together at once. In a file, columns of booleans or nulls take 1/64 of
+that or less; writers convert 16 MiB of rows at a time."""
 _PADS: Final = pa.array([bytes(size) for size in range(WIDE_BYTES + 1)], pa.binary())
 
 
@@ -74,7 +79,7 @@ def placed(rows: pa.Array) -> Placed:
         rows: binary or fixed_size_binary[n], without nulls.
 
     Raises:
-        ValueError: a row is not a multiple of 8 bytes long.
+        ValueError: a row is not a multiple of 8 bytes long, or the rows take too many bytes.
     """
     data = rows.buffers()[-1] or pa.py_buffer(b"")
     words = np.frombuffer(data, np.uint64, data.size // WORD)
@@ -87,6 +92,8 @@ def placed(rows: pa.Array) -> Placed:
         width = int(sizes[0]) if len(sizes) and bool((sizes == sizes[0]).all()) else 0
     if (bounds & (WORD - 1)).any():
         raise ValueError("a row whose length is not a multiple of 8")
+    if int(bounds[-1]) > MAX_BYTES:
+        raise ValueError(f"{len(rows)} rows that end at byte {int(bounds[-1])}")
     bounds >>= 3
     return Placed(data, words, bounds[:-1], np.diff(bounds), width // WORD)
 
@@ -128,8 +135,13 @@ def join(count: int, fields: Fields, slots: Sequence[Slot]) -> pa.Array:
 
     Returns:
         fixed_size_binary[count] if all rows have the same length, else binary[count].
+
+    Raises:
+        ValueError: the rows take too many bytes.
     """
     bits, head = _bits(fields), head_words(fields)
+    if count * head * WORD > MAX_HEAD_BYTES:
+        raise ValueError(f"{count} rows of {len(fields)} columns are too many for one block")
     heads = np.zeros((count, head), np.uint64)
     ends = np.full(count, head * WORD, np.uint64)
     parts: list[pa.BinaryArray] = []
@@ -164,7 +176,7 @@ def inner(rows: pa.Array, skipped: int, left_out: int) -> pa.Array:
 
 
 def beside(rows: pa.Array, words: Words, *, after: bool) -> pa.Array:
-    """Rows with some words, uint64[n, m], before or after each."""
+    """Rows with some words, uint64[n, m], before or after each. Raises as ``join``."""
     order = np.arange(2 * len(rows), dtype=np.int64).reshape(2, -1).T
     both = [rows.cast(pa.binary()), _binary(words)]
     return _narrowed(_paired(pa.concat_arrays(both if after else both[::-1]), order))
@@ -235,6 +247,8 @@ def _joined(heads: Words, parts: Sequence[pa.BinaryArray], pads: Sequence[Number
 def _binary(words: Words) -> pa.BinaryArray:
     """Binary[n] of uint64[n, m]."""
     count, width = words.shape
+    if count * width * WORD > MAX_BYTES:
+        raise ValueError(f"{count} rows of {width} words")
     bounds = (np.arange(count + 1, dtype=np.int64) * width * WORD).astype(np.int32)
     data = pa.py_buffer(np.ascontiguousarray(words))
     return pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(bounds), data])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -33,7 +33,7 @@ class KeyForm:
             timestamp, in bytes that sort as it does.
         fields: of the key; None if rows of it can't be shown as columns.
         prefix: of a ``prefixed`` key, its leading columns that are the prefix.
-        ordinals: of an ``ordered`` key, the columns.
+        ordinals: of an ``ordered`` or ``timed`` key, the columns.
     """
 
     order: Literal["hashed", "prefixed", "ordered", "timed"]
@@ -45,15 +45,21 @@ class KeyForm:
     def of(key_schema: str, encoder: str) -> KeyForm:
         """The form that Spark's schema and KeyStateEncoderSpec, both JSON, define. Raises ValueError."""
         fields = fields_of(key_schema)
-        declared = msgspec.json.decode(encoder, type=dict[str, Any])
-        kind = str(declared.get("keyStateEncoderType", ""))
+        try:
+            declared = msgspec.json.decode(encoder, type=_Encoder)
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ValueError(f"not an encoder of Spark ({error}): {encoder[:100]}") from error
+        kind, last = declared.keyStateEncoderType, len(fields or ()) - 1
         if kind.startswith("PrefixKeyScan"):
-            return KeyForm("prefixed", fields, prefix=int(declared["numColsPrefixKey"]))
+            fits = fields is not None and 0 <= declared.numColsPrefixKey <= len(fields)
+            return KeyForm("prefixed", fields if fits else None, declared.numColsPrefixKey)
         if kind.startswith("RangeKeyScan"):
-            return KeyForm("ordered", fields, ordinals=tuple(declared["orderingOrdinals"]))
+            return _sorted("ordered", fields, declared.orderingOrdinals)
         if kind.startswith("TimestampAsPrefix"):
-            return KeyForm("ordered", fields, ordinals=(len(fields or ()) - 1,))
-        return KeyForm("timed" if kind.startswith("TimestampAsPostfix") else "hashed", fields)
+            return _sorted("ordered", fields, (last,))
+        if kind.startswith("TimestampAsPostfix"):
+            return _sorted("timed", fields, (last,))
+        return KeyForm("hashed", fields)
 
     def to_columns(self, keys: pa.Array) -> pa.StructArray | None:
         """Keys as a column of structs, None if it would not give the same bytes again."""
@@ -108,7 +114,23 @@ class KeyForm:
         return _struct([*rows.flatten(), last], fields, len(keys))
 
 
+class _Encoder(msgspec.Struct):
+    """Spark's names."""
+
+    keyStateEncoderType: str = ""  # noqa: N815
+    numColsPrefixKey: int = 0  # noqa: N815
+    orderingOrdinals: tuple[int, ...] = ()  # noqa: N815
+
+
 _PLAIN: Final = ("hashed", "prefixed")
+
+
+def _sorted(order: Literal["ordered", "timed"], fields: Fields | None, ordinals: tuple[int, ...]) -> KeyForm:
+    """A form of keys that some columns sort; keys of others are not shown as columns."""
+    numbers = {number: field.kind.number for number, field in enumerate(fields or ())}
+    fits = bool(ordinals) and len(set(ordinals)) == len(ordinals) and all(map(numbers.get, ordinals))
+    fits = fits and (order != "timed" or numbers[ordinals[0]] == "u8")
+    return KeyForm(order, fields if fits else None, ordinals=ordinals)
 
 
 def _struct(values: Sequence[pa.Array], fields: Fields, length: int) -> pa.StructArray:

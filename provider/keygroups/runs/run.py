@@ -148,7 +148,7 @@ def _has_all_keys(blocks: Sequence[Block], catalog: Catalog) -> bool:
     """Whether rows, of which no key comes twice, are all that a version has, and the removals of others."""
     if any(has_appends(block) or block.family not in catalog.ids for block in blocks):
         return False
-    return sum(len(block) - block.value.null_count for block in blocks) == catalog.num_keys
+    return sum(len(block) - int(block.value.null_count) for block in blocks) == catalog.num_keys
 
 
 def place_of(plan: Plan, part: Plan) -> slice | None:

@@ -117,7 +117,7 @@ def reading(name: str) -> Iterator[None]:
     """Raise errors of Arrow and the file system about a file as CheckpointError, of this machine as CapacityError."""
     try:
         yield
-    except (pa.ArrowException, KeyError, EOFError, OSError, ValueError) as error:
+    except (pa.ArrowException, LookupError, EOFError, OSError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _LOCAL):
             raise CapacityError(
                 "this machine could not read a downloaded file",

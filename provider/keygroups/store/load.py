@@ -16,7 +16,7 @@ from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import Piece, Plan, Run, plan_of
 from keygroups.segment.file import Segment
-from keygroups.segment.restore import reading
+from keygroups.segment.restore import FIX, reading
 from keygroups.segment.span import Span
 from keygroups.store.downloads import Downloads
 from keygroups.store.fit import check_manifest, check_provider
@@ -80,14 +80,15 @@ class Loader:
 
     def _from_attempts(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
         candidates = self._candidates(key, downloads)
-        first_error: CheckpointError | None = None
+        errors: dict[str, CheckpointError] = {}
         for path in candidates:
             try:
                 return read(path)
             except CheckpointError as error:
                 log.warning("%s%s", error, "; trying another attempt's file" if path != candidates[-1] else "")
-                first_error = first_error or error
-        raise first_error or self._not_found(key)
+                errors[path] = error
+        found = [error for path, error in errors.items() if path not in downloads.missing]
+        raise [*found, *errors.values(), self._not_found(key)][0]
 
     def _candidates(self, key: VersionKey, downloads: Downloads) -> list[str]:
         """Paths of the version's files; of several attempts the one written last comes first."""
@@ -153,10 +154,23 @@ class Loader:
         for file in needed:
             if file not in known and file.path not in restored:
                 restored[file.path] = self._restore_file(file, manifest, downloads)
-        plan = plan_of(Piece(known.get(f) or restored[f.path], f.counted, (f,)) for f in needed)
+        segments = {f: known.get(f) or restored[f.path] for f in needed}
+        self._check_spans(segments)
+        plan = plan_of(Piece(segments[f], f.counted, (f,)) for f in needed)
         self._check_order(plan)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
+
+    def _check_spans(self, segments: dict[FileRef, Segment]) -> None:
+        for file, segment in segments.items():
+            if file.counted.stop > segment.rows:
+                raise CheckpointError(
+                    "a file of a version has fewer rows than the version needs",
+                    path=self._full(file.path),
+                    expected=f"{file.counted.stop} rows",
+                    found=f"{segment.rows} rows",
+                    fix=FIX,
+                )
 
     def _check_order(self, plan: Plan) -> None:
         for run in plan:
