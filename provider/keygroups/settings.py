@@ -102,6 +102,8 @@ _READERS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "duration": _read_duration,
 }
 
+BUDGET_BLOCKS: Final = 8
+"""Of blocks that a budget holds at least: a quarter of it is for a merge, which has one of each input in memory."""
 DECLARATIONS: Final = {
     declared.name: declared
     # Not read by path: with --py-files the package is in a zip file.
@@ -124,6 +126,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ttl: int
     ttl_operators: str
     overlay_bytes: int
+    memory_budget: int
+    disk_budget: int
     mapped_value_bytes: int
     block_bytes: int
     compaction_fanout: int
@@ -147,10 +151,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             All settings.
 
         Raises:
-            SettingError: A name is unknown, or a value is not valid.
+            SettingError: A name is unknown, a value is not valid, or a budget does not hold a few blocks.
         """
         defaults = {name: declared.default for name, declared in DECLARATIONS.items()}
-        return msgspec.convert(defaults | {name: declaration(name).parse(text) for name, text in given.items()}, cls)
+        values = defaults | {name: declaration(name).parse(text) for name, text in given.items()}
+        settings = msgspec.convert(values, cls)
+        for name, budget in (("memoryBudget", settings.memory_budget), ("diskBudget", settings.disk_budget)):
+            if 0 < budget < BUDGET_BLOCKS * settings.block_bytes:
+                raise SettingError(
+                    f"{PREFIX}{name} is too small for blocks of {settings.block_bytes} bytes",
+                    expected=f"{BUDGET_BLOCKS * settings.block_bytes} bytes or more",
+                    found=budget,
+                    fix=f"raise it, or lower {PREFIX}blockBytes",
+                )
+        return settings
 
 
 def declaration(name: str) -> Declaration:

@@ -105,6 +105,19 @@ def test_an_outage_is_named_and_nothing_is_lost(server: S3, tmp_path: Path, expe
 
 
 @pytest.mark.slow
+def test_a_load_reads_several_files_at_a_time(server: S3, tmp_path: Path, expected: Rows) -> None:
+    """Two tasks that load have more than three requests under way."""
+    seldom = {PREFIX + "compactionFanout": "64", PREFIX + "maxSegments": "64"}
+    write_input(tmp_path / "in", range(BATCHES - 1))
+    first = job_on(server, tmp_path / "first", tmp_path / "in", queries=["aggregation"], conf=seldom).run()
+    write_input(tmp_path / "in", range(BATCHES))
+    server.gateway.latency, server.gateway.most_reads = 0.2, 0
+    second = job_on(server, tmp_path / "second", tmp_path / "in", queries=["aggregation"], conf=seldom).run()
+    assert first["aggregation"] | second["aggregation"] == expected["aggregation"]
+    assert server.gateway.most_reads > 3
+
+
+@pytest.mark.slow
 def test_a_server_far_away(server: S3, tmp_path: Path, source: Path, expected: Rows) -> None:
     """200 ms for each request."""
     server.gateway.latency = 0.2

@@ -32,6 +32,7 @@ class Gateway:
         latency: seconds that each request is held back.
         requests: method and path of each request so far; after a bulk delete's path comes the body with the names.
         injected: the faults that happened.
+        most_reads: how many GETs were held back at the same time, at most.
     """
 
     port: int = 0
@@ -39,6 +40,16 @@ class Gateway:
     latency: float = 0.0
     requests: list[tuple[str, str]] = field(default_factory=list)
     injected: list[Fault] = field(default_factory=list)
+    most_reads: int = 0
+    _reads: set[int] = field(default_factory=set)
+
+    def hold(self, method: str, closing: threading.Event) -> None:
+        """Hold a request back."""
+        if method == "GET":
+            self._reads.add(threading.get_ident())
+            self.most_reads = max(self.most_reads, len(self._reads))
+        closing.wait(self.latency)
+        self._reads.discard(threading.get_ident())
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -65,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         state, closing = self.server.state, self.server.closing
         bulk_delete = self.command == "POST" and urlsplit(self.path).query.startswith("delete")
         state.requests.append((self.command, self.path + body.decode() if bulk_delete else self.path))
-        closing.wait(state.latency)
+        state.hold(self.command, closing)
         fault = state.faults(self.command, self.path)
         if fault:
             state.injected.append(fault)

@@ -93,6 +93,76 @@ def test_the_write_buffers_of_all_families_share_one_bound(spark: SparkSession, 
     driver.close()
 
 
+@pytest.mark.parametrize(("budget", "least", "most"), [("1g", 48, 80), ("16m", 0, 32)])
+def test_the_write_buffers_of_all_stores_share_the_budget(
+    spark: SparkSession, tmp_path: Path, budget: str, least: int, most: int
+) -> None:
+    """Four stores write 12 MB each; an overlay has three pages or more, and as many while it is being sorted."""
+    conf = {PREFIX + "memoryBudget": budget, PREFIX + "blockBytes": "1m"}
+    drivers = [Driver(spark, tmp_path / str(n), conf) for n in range(4)]
+    held = 0
+    for driver in drivers:
+        driver.open(0, "")
+    for turn in range(12):
+        for driver in drivers:
+            driver.putRange(f"text {turn}", 0, 110, "v" * 9000)
+            held = max(held, held_by(spark)[0])
+    assert least <= held <= most
+    for driver in drivers:
+        assert driver.count() == 12 * 110
+        driver.commit()
+        driver.close()
+
+
+def test_the_memory_manager_of_spark_hears_of_all_stores(spark: SparkSession, tmp_path: Path) -> None:
+    """Of what their sessions write, of indexes and of the store process; not of mapped files."""
+    driver = Driver(spark, tmp_path)
+    driver.open(0, "")
+    before = reported(spark)
+    assert before > 20 << 20  # the store process
+    driver.putRange("text", 0, 1000, "v" * 9000)
+    assert 8 << 20 < reported(spark) - before < 100 << 20
+    held = write_memory(spark)
+    driver.commit()
+    driver.close()
+    deadline = time.monotonic() + GRACE_SECONDS
+    while write_memory(spark) > held - (8 << 20) and time.monotonic() < deadline:
+        threading.Event().wait(0.5)
+    assert write_memory(spark) <= held - (8 << 20)
+
+
+def write_memory(spark: SparkSession) -> int:
+    """Bytes of the write buffers of all sessions."""
+    return int(cast(Any, spark)._jvm.io.keygroups.spark.memory.WriteMemory.bytes())
+
+
+def reported(spark: SparkSession) -> int:
+    """Bytes outside of the heap that the provider tells Spark of."""
+    memory = cast(Any, spark)._jvm.org.apache.spark.memory
+    manager = getattr(memory, "UnifiedMemoryManager$")
+    return int(getattr(manager, "MODULE$").getMemoryByComponentType("KeyGroups"))
+
+
+def test_keys_that_do_not_fit_are_an_error_with_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    """Of the batch that wrote them, and before each batch after it."""
+    few = {PREFIX + "memoryBudget": "32k", PREFIX + "blockBytes": "4k"}
+    message = "do not fit into memory \\(expected at most 20480 bytes, found [0-9]+\\).*keyGroups.memoryBudget"
+    driver = Driver(spark, tmp_path)
+    driver.open(0, "")
+    driver.putRange("text", 0, 20_000, "value")
+    assert driver.commit() == 1
+    driver.close()
+    driver = Driver(spark, tmp_path, few)
+    with pytest.raises(Exception, match=message):
+        driver.open(1, "")
+    driver.close()
+    driver = Driver(spark, tmp_path)
+    driver.open(1, "")
+    assert driver.count() == 20_000
+    driver.abort()
+    driver.close()
+
+
 def test_threads_that_come_and_go_leave_no_connection(spark: SparkSession, tmp_path: Path) -> None:
     """An executor's threads end after a minute without a task: each batch after a pause has new ones."""
     for turn in range(3):

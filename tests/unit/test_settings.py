@@ -50,6 +50,16 @@ def test_durations_have_units(text: str) -> None:
     assert Settings.parse({"ttl": text}).ttl == 7200
 
 
+@pytest.mark.parametrize("name", ["memoryBudget", "diskBudget"])
+def test_a_budget_holds_a_few_blocks(name: str) -> None:
+    assert Settings.parse({name: "0"})
+    assert Settings.parse({name: "64m"})
+    assert Settings.parse({name: "1m", "blockBytes": "128k"})
+    message = rf"{name} is too small for blocks of 8388608 bytes \(expected 67108864 bytes or more, found 67107840\)"
+    with pytest.raises(SettingError, match=message):
+        Settings.parse({name: "65535k"})
+
+
 @settings(deadline=None)
 @given(st.integers(DECLARATIONS["maxParallelism"].min, DECLARATIONS["maxParallelism"].max))
 def test_whole_numbers_within_limits(number: int) -> None:

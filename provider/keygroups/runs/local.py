@@ -9,6 +9,7 @@ from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.row_check import RowCheck
+from keygroups.runs.local_disk import LOCAL_DISK
 from keygroups.segment.block import Block
 from keygroups.segment.chunk import Chunk, read_chunk
 from keygroups.segment.file import Segment, write_segment
@@ -29,19 +30,23 @@ class LocalRuns:
     Args:
         folder: where segments go; exists and belongs to this store alone.
         block_bytes: target size of a block of a merged segment.
+        disk_budget: bytes that the segments of all stores may take; 0 for any number.
     """
 
-    def __init__(self, folder: Path, block_bytes: int) -> None:
+    def __init__(self, folder: Path, block_bytes: int, disk_budget: int = 0) -> None:
         self._folder = folder
         self._block_bytes = block_bytes
+        self._disk_budget = disk_budget
 
     def write(self, blocks: Sequence[Block]) -> Segment:
         """Write rows to a new segment. Raises CapacityError."""
-        return write_segment(self._folder, blocks)
+        self._require(sum(block.nbytes for block in blocks))
+        return LOCAL_DISK.counted(write_segment(self._folder, blocks))
 
     def merge(self, runs: Sequence[Sequence[Block]], *, bottom: bool) -> Segment:
         """Merge sorted runs, newest first. Raises CapacityError. See ``merge_runs``."""
-        return merge_runs(self._folder, runs, bottom=bottom, block_bytes=self._block_bytes)
+        self._require(sum(block.nbytes for run in runs for block in run))
+        return LOCAL_DISK.counted(merge_runs(self._folder, runs, bottom=bottom, block_bytes=self._block_bytes))
 
     def restore(self, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Segment:
         """Make a downloaded file of the checkpoint a segment, if it is intact.
@@ -56,5 +61,15 @@ class LocalRuns:
             CheckpointError: the file is damaged, or its rows are not those of the families.
             CapacityError: the local disk is full.
         """
+        check, taken = RowCheck(catalog), 0
+
+        def checked(block: Block) -> None:
+            nonlocal taken
+            self._require(taken := taken + block.nbytes)
+            check(block)
+
         blocks = blocks_of(source, ref, max_parallelism)
-        return restore_segment(self._folder, blocks, ref.path, self._block_bytes, RowCheck(catalog))
+        return LOCAL_DISK.counted(restore_segment(self._folder, blocks, ref.path, self._block_bytes, checked))
+
+    def _require(self, nbytes: int) -> None:
+        LOCAL_DISK.require(nbytes, self._disk_budget, self._folder)

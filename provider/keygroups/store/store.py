@@ -46,7 +46,7 @@ class Store:
         self._sessions: dict[str, list[Spilled]] = {}
         self._versions = Versions()
         (segments := folder / "segments").mkdir()
-        runs = LocalRuns(segments, settings.block_bytes)
+        runs = LocalRuns(segments, settings.block_bytes, settings.disk_budget)
         checkpoint = CheckpointWriter(spec, settings.compression, folder)
         self._writer = CommitWriter(runs, checkpoint, settings.overlay_bytes // 4)
         self._loader = Loader(spec, settings.max_parallelism, runs, self._versions.segment_of)

@@ -56,6 +56,11 @@ object Failures {
       s"hexadecimal digits, found '${id.take(80)}'): restore the checkpoint from a backup, run the query with the state " +
       "store provider that wrote it, or start the query on a new checkpoint")
 
+  def noMemory(limit: Long, found: Long): KeyGroupsException =
+    capacity("the indexes of the state on this executor, and the keys whose values are not in memory, do not fit into memory " +
+      s"(expected at most $limit bytes, found $found): raise spark.executor.memoryOverhead, and keyGroups.memoryBudget if it " +
+      "is set, or give the query more executors", null)
+
   def tooLongToRead(bytes: Long, limit: Int): KeyGroupsException =
     capacity(s"the values of one key are too long to be read together (expected at most $limit bytes, found $bytes): " +
       "put fewer values under one key", null)

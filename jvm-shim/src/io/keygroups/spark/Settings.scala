@@ -7,6 +7,7 @@ import scala.collection.immutable.ListMap
 import scala.util.Using
 
 import io.keygroups.spark.bridge.Json
+import io.keygroups.spark.memory.MemoryBudget
 import io.keygroups.spark.segment.MappedValues
 import org.apache.spark.network.util.JavaUtils
 
@@ -24,8 +25,9 @@ final class Settings private (values: Map[String, String]) {
   val ttl: Long = read("ttl", "a time such as 7d, 12h, 30m or 45s")(Settings.seconds)
   val ttlOperators: Set[String] = names("ttlOperators")
   val overlayBytes: Long = bytes("overlayBytes")
+  val memoryBudget: MemoryBudget = MemoryBudget.of(bytes("memoryBudget"))
   val mappedValues: MappedValues =
-    MappedValues.upTo(Some(bytes("mappedValueBytes")).filter(_ > 0).getOrElse(MappedValues.DefaultLimit))
+    MappedValues.upTo(Some(bytes("mappedValueBytes")).filter(_ > 0).getOrElse(MemoryBudget.besideHeap / 2))
   val feedsWrites: Boolean = text("changeFeed") == "writes"
   val maxSegments: Int = int("maxSegments")
   val callTimeoutSeconds: Int = int("callTimeoutSeconds")

@@ -33,6 +33,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   def latestVersion: Option[Long] = store.latest.map(_.key.version)
 
   override def overlayBytes: Long = settings.overlayBytes
+  override def writeMemory: Long = settings.memoryBudget.forWrites
   override def feedsWrites: Boolean = settings.feedsWrites
   override def expectedRows(family: Int): Int = committer.expectedRows(family)
   override def expiryCursor(family: Int): Long = expiryCursors.getOrDefault(family, 0L)
@@ -43,7 +44,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     val remote = store.open()
     val request = SpillRequest(remote.number, session.id, chunks, session.catalog, session.expiry.now)
     ThreadPools.sort {
-      try store.openSegment(remote.call[SegmentView]("spill", request).get)
+      try store.openSegment(store.sorting(chunks)(remote.call[SegmentView]("spill", request).get))
       finally session.files.delete(chunks)
     }
   }

@@ -21,6 +21,11 @@ object ThreadPools {
 
   def upload[T](body: => T): CompletableFuture[T] = CompletableFuture.supplyAsync(() => body, uploads)
 
+  /** Downloads of a load: a task waits for them. */
+  private lazy val downloads = Executors.newFixedThreadPool(16, daemons("keygroups-download"))
+
+  def download[T](body: => T): Future[T] = downloads.submit((() => body): Callable[T])
+
   def fileOperation[T](body: => T): Future[T] = fileOperations.submit((() => body): Callable[T])
 
   def compact(body: => Unit): Future[_] = compactors.submit((() => body): Runnable)

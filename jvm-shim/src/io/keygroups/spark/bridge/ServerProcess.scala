@@ -1,13 +1,15 @@
 package io.keygroups.spark.bridge
 
-import java.io.{BufferedReader, File, InputStreamReader}
+import java.io.{BufferedReader, File, InputStreamReader, IOException}
 import java.net.InetAddress
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Paths}
 import java.security.SecureRandom
 import java.util.Base64
 import java.util.concurrent.{CompletableFuture, TimeUnit, TimeoutException}
 import javax.net.SocketFactory
 
+import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import io.keygroups.spark.{Failures, KeyGroupsException, Settings}
@@ -29,6 +31,13 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
   def isAlive: Boolean = !stopped && process.isAlive
 
   def pid: Long = process.pid()
+
+  /** Bytes of the process's own memory; 0 where the system does not say. */
+  def ownBytes: Long =
+    try Files.readAllLines(Paths.get(s"/proc/$pid/status")).asScala.collectFirst {
+      case ServerProcess.OwnMemory(kilobytes) => kilobytes.toLong << 10
+    }.getOrElse(0L)
+    catch { case _: IOException => 0L }
 
   /**
    * One call. Throws KeyGroupsException of kind retry if the process has died or does not answer in time; it is stopped then.
@@ -56,6 +65,7 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
 }
 
 object ServerProcess extends Logging {
+  private val OwnMemory = "RssAnon:\\s*(\\d+) kB".r
 
   private case class Ready(port: Int, version: String, pid: Long, missing: String, failed: String)
 

@@ -46,7 +46,7 @@ trait CheckpointFiles {
   def download(wanted: Seq[(String, String)], headOnly: Boolean): Seq[String] =
     wanted.collect { case (path, local) if !downloadOne(path, Paths.get(local), headOnly) => path }
 
-  private def downloadOne(path: String, local: LocalPath, headOnly: Boolean): Boolean =
+  private[files] def downloadOne(path: String, local: LocalPath, headOnly: Boolean): Boolean =
     if (!headOnly) fetch(path, local)
     else {
       val bytes = head(path, CheckpointFiles.HeadBytes)

@@ -6,7 +6,10 @@ import scala.collection.mutable.ArrayBuffer
 
 /** A page of 1 MB in a slab of the pool, or a larger one of its own. */
 final class Page private[memory] (val buffer: ByteBuffer, slab: PagePool.Slab) {
-  def release(): Unit = if (slab == null) OffHeap.free(buffer) else PagePool.release(this, slab)
+  def release(): Unit = {
+    WriteMemory.add(-buffer.limit())
+    if (slab == null) OffHeap.free(buffer) else PagePool.release(this, slab)
+  }
 }
 
 /** Pages shared by the overlays of all tasks, so that a running query allocates none and an idle one holds none. */
@@ -16,16 +19,20 @@ object PagePool {
   private val slabs = ArrayBuffer.empty[Slab]
 
   /** A page with room for `size` bytes. */
-  def acquire(size: Int): Page =
-    if (size > PageBytes) new Page(OffHeap.allocate(size), null)
-    else synchronized {
-      val slab = slabs.find(_.idle.nonEmpty).getOrElse {
-        slabs += new Slab
-        slabs.last
-      }
-      slab.turns += 1
-      slab.idle.remove(slab.idle.length - 1)
+  def acquire(size: Int): Page = {
+    val page = if (size > PageBytes) new Page(OffHeap.allocate(size), null) else pooled()
+    WriteMemory.add(page.buffer.limit())
+    page
+  }
+
+  private def pooled(): Page = synchronized {
+    val slab = slabs.find(_.idle.nonEmpty).getOrElse {
+      slabs += new Slab
+      slabs.last
     }
+    slab.turns += 1
+    slab.idle.remove(slab.idle.length - 1)
+  }
 
   /** Pages that overlays hold. */
   def pagesInUse: Int = synchronized(slabs.iterator.map(SlabPages - _.idle.length).sum)

@@ -3,12 +3,12 @@ package io.keygroups.spark.segment
 import java.nio.ByteBuffer
 
 import io.keygroups.spark.Failures
-import io.keygroups.spark.memory.{Bytes, OffHeap}
+import io.keygroups.spark.memory.{Bytes, IndexMemory, OffHeap}
 import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
 final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long, validity: Long, appends: Long, times: Long,
-    keys: Column, values: ValueColumn, val rows: Int, index: RadixIndex) {
+    keys: Column, values: ValueColumn, val rows: Int, index: RadixIndex, ownBytes: Long) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
   def indexBytes: Int = index.bytes
@@ -78,6 +78,7 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
   }
 
   def release(): Unit = {
+    IndexMemory.add(-ownBytes)
     index.release()
     OffHeap.free(mapping)
   }
@@ -120,7 +121,9 @@ object Block {
     val times = if (layout.written < 0) 0L else base + layout.written - start
     val locators = base + layout.locator - start
     val index = new IndexBuilder(file, layout.locator, layout.rows, path).build(locators, partitions)
+    val ownBytes = index.bytes + (if (withValues) 0 else size)
+    IndexMemory.add(ownBytes)
     new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
-      new ValueColumn(values, if (withValues) null else file), layout.rows, index)
+      new ValueColumn(values, if (withValues) null else file), layout.rows, index, ownBytes)
   }
 }

@@ -1,6 +1,5 @@
 package io.keygroups.spark.segment
 
-import java.lang.management.ManagementFactory
 import java.util.concurrent.atomic.AtomicLong
 
 /** Decides whether a segment's values are mapped, or stay in its file. */
@@ -16,13 +15,6 @@ object MappedValues {
   /** Of values in a segment, above which it pays to have the rest in memory without them. */
   private val MostlyValues = 0.75
   private val mapped = new AtomicLong()
-
-  /** Half of what the container or the machine has beside the JVM's heap: the other half is for all else, and for Python. */
-  val DefaultLimit: Long = ManagementFactory.getOperatingSystemMXBean match {
-    case system: com.sun.management.OperatingSystemMXBean =>
-      math.max(0, system.getTotalMemorySize - Runtime.getRuntime.maxMemory()) / 2
-    case _ => Long.MaxValue
-  }
 
   /** As long as all segments of this JVM have no more bytes of values mapped; and those whose values are a small part. */
   def upTo(limit: Long): MappedValues = new MappedValues {

@@ -2,7 +2,7 @@ package io.keygroups.spark.session
 
 import java.nio.ByteBuffer
 
-import io.keygroups.spark.memory.OffHeap
+import io.keygroups.spark.memory.{OffHeap, WriteMemory}
 import org.apache.spark.unsafe.Platform
 
 /**
@@ -13,6 +13,7 @@ final class AddressTable(expectedRows: Int) {
   private val slots = Integer.highestOneBit(math.max(512, math.min(expectedRows, 1 << 26) / 2 * 3)) << 1
   private val memory: ByteBuffer = OffHeap.allocate(slots * 8)
   private val start = OffHeap.address(memory)
+  WriteMemory.add(slots * 8L)
   Platform.setMemory(null, start, slots * 8L, 0.toByte)
   private val mask = slots - 1
   private val limit = (slots * 0.7).toInt
@@ -56,7 +57,10 @@ final class AddressTable(expectedRows: Int) {
     larger
   }
 
-  def release(): Unit = OffHeap.free(memory)
+  def release(): Unit = {
+    WriteMemory.add(-slots * 8L)
+    OffHeap.free(memory)
+  }
 
   private def read(slot: Int): Long = Platform.getLong(null, start + (slot.toLong << 3))
   private def write(slot: Int, hash: Long, row: Long): Unit =

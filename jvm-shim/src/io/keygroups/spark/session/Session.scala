@@ -5,7 +5,7 @@ import java.util.concurrent.{CompletableFuture, ExecutionException}
 
 import io.keygroups.spark.Failures
 import io.keygroups.spark.bridge.{Catalog, ChunkMessage, FamilyMessage}
-import io.keygroups.spark.memory.Reaper
+import io.keygroups.spark.memory.{Reaper, WriteMemory}
 import io.keygroups.spark.segment.{MappedRun, MappedSegment}
 
 /**
@@ -30,6 +30,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   private var commitCount = 0
   /** Bytes in the active overlays and changelogs of all families. */
   private var activeBytes = 0L
+  private var isWriter = false
   @volatile private var closed = false
 
   /** How often the session has committed: scans of before read memory that may be free. */
@@ -96,7 +97,18 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** Called after each write, with the bytes by which an overlay has grown. */
   private[session] def afterWrite(bytes: Long): Unit = {
     activeBytes += bytes
-    if (activeBytes > host.overlayBytes) spill()
+    if (!isWriter) beginWriting()
+    if (activeBytes > host.overlayBytes || WriteMemory.isExcess(activeBytes, host.writeMemory)) spill()
+  }
+
+  private def beginWriting(): Unit = {
+    isWriter = true
+    WriteMemory.enter()
+  }
+
+  private def endWriting(): Unit = if (isWriter) {
+    isWriter = false
+    WriteMemory.leave()
   }
 
   /** The last chunks of this session, once all earlier ones are sorted. */
@@ -125,6 +137,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** See the committed version from now on: it holds what the overlays held. */
   def moveTo(committed: LoadedVersion): Unit = {
     commitCount += 1
+    endWriting()
     releaseOwn()
     opened.valuesIterator.foreach(_.forgetWrites())
     releaseDropped()
@@ -150,6 +163,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def close(): Unit = synchronized {
     if (!closed) {
       closed = true
+      endWriting()
       base.release()
       afterWork {
         files.deleteAll()

@@ -9,6 +9,8 @@ import io.keygroups.spark.segment.MappedSegment
 /** What a session needs of its provider. */
 trait SessionHost {
   def overlayBytes: Long
+  /** Bytes that the overlays of all sessions may take. */
+  def writeMemory: Long
   /** Rows that the last batch wrote to a family. */
   def expectedRows(family: Int): Int
   /** The locator where the search for expired rows of a family continues. */

@@ -50,7 +50,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     try {
       store.opened.fold(0L) { remote =>
         val request = SaveRequest(remote.number, session, segment, base.key, base.startsEmpty)
-        remote.call[Seq[String]]("save", request).fold(0L)(uploaded)
+        store.inBackground(remote.call[Seq[String]]("save", request)).fold(0L)(uploaded)
       }
     } catch {
       case NonFatal(error) =>
@@ -69,7 +69,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     val chunks = session.seal()
     val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments.map(_.view.id),
       session.savedSegments.keys.toSeq, chunks, session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
-    remote.call[Committed]("commit", request).get
+    store.sorting(chunks ++ changelog)(remote.call[Committed]("commit", request).get)
   }
 
   private def upload(remote: RemoteStore, committed: Committed): Unit =

@@ -79,7 +79,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   }
 
   private def stepKnowing(remote: RemoteStore, thorough: Boolean, known: KnownSegments): Boolean = {
-    val done = remote.call[Compacted]("compact", CompactRequest(remote.number, thorough, known.ids))
+    val done = store.inBackground(remote.call[Compacted]("compact", CompactRequest(remote.number, thorough, known.ids)))
     done.foreach { compacted =>
       try {
         store.replaceLatest(remote, compacted.version, known)

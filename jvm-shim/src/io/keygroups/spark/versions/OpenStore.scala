@@ -7,6 +7,7 @@ import scala.util.control.NonFatal
 import io.keygroups.spark.{Failures, Settings}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
+import io.keygroups.spark.memory.{IndexMemory, WorkMemory}
 import io.keygroups.spark.segment.{MappedSegment, SegmentView}
 import io.keygroups.spark.session.LoadedVersion
 import org.apache.spark.internal.Logging
@@ -32,8 +33,16 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
 
-  /** Map a segment. */
-  def openSegment(view: SegmentView): MappedSegment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
+  /** Map a segment. KeyGroupsException: its keys or its index do not fit into memory. */
+  def openSegment(view: SegmentView): MappedSegment = {
+    val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
+    val (limit, found) = (settings.memoryBudget.indexLimit, IndexMemory.bytes)
+    if (found > limit) {
+      segment.release()
+      throw Failures.noMemory(limit, found)
+    }
+    segment
+  }
 
   /**
    * Do something while the segments of the latest version are held: answers of the store process do not describe them.
@@ -79,6 +88,16 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     if (store != null && store.isAlive) ignoring("close")(store.call[Boolean]("close", CloseRequest(store.number)))
   }
 
+  /** Have the store process sort chunks, once there is memory for it. */
+  def sorting[T](chunks: Seq[ChunkMessage])(call: => T): T = {
+    val bytes = chunks.map(chunk => chunk.keyBytes + chunk.valueBytes + chunk.rows * OpenStore.BytesPerRow).sum
+    WorkMemory.during(2 * bytes, settings.memoryBudget.forWork, isUrgent = true)(call)
+  }
+
+  /** Have it merge or compress rows in the background, a part at a time, once there is memory for it. */
+  def inBackground[T](call: => T): T =
+    WorkMemory.during(OpenStore.BackgroundBytes, settings.memoryBudget.forWork, isUrgent = false)(call)
+
   /** Log an error of a call that nothing depends on. */
   def ignoring(what: String)(body: => Unit): Unit =
     try body
@@ -107,5 +126,9 @@ private[spark] final class KnownSegments(segments: Seq[MappedSegment]) {
 }
 
 private object OpenStore {
+  /** Of the columns of numbers that are sorted with a row, and of its place. */
+  val BytesPerRow = 40L
+  /** Merging takes a few blocks at a time, compression 16 MB. */
+  val BackgroundBytes: Long = 64L << 20
   val Attempts = 3
 }

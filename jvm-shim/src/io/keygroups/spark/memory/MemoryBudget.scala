@@ -1,0 +1,32 @@
+package io.keygroups.spark.memory
+
+import java.lang.management.ManagementFactory
+
+/**
+ * What this JVM and the store process may take outside of the heap for all stores. A quarter is for sorting, merging and
+ * compressing. Indexes take what they need; write buffers the rest, of all half at most and an eighth at least.
+ *
+ * @param indexLimit bytes of indexes, and of keys whose values are not in memory, above which a segment is refused
+ */
+final class MemoryBudget private (bytes: Long, val indexLimit: Long) {
+  def forWork: Long = bytes / 4
+
+  /** What the write buffers of all sessions may take now. */
+  def forWrites: Long = math.max(bytes / 8, math.min(bytes / 2, bytes - forWork - IndexMemory.bytes))
+}
+
+object MemoryBudget {
+  private val Least = 128L << 20
+
+  /** What the container or the machine has beside the JVM's heap. */
+  val besideHeap: Long = ManagementFactory.getOperatingSystemMXBean match {
+    case system: com.sun.management.OperatingSystemMXBean =>
+      math.max(0, system.getTotalMemorySize - Runtime.getRuntime.maxMemory())
+    case _ => Long.MaxValue
+  }
+
+  /** As a user has set it, or what fits the container: half of what is there, and for indexes three quarters of it. */
+  def of(bytes: Long): MemoryBudget =
+    if (bytes > 0) new MemoryBudget(bytes, bytes - bytes / 4 - bytes / 8)
+    else new MemoryBudget(math.max(Least, besideHeap / 2), math.max(Least, besideHeap / 4 * 3))
+}
