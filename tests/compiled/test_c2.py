@@ -31,8 +31,8 @@ WANTED = {
     "session.UnorderedRows",
     "session.FamilySession",
 }
-"""Methods, or classes of which any method will do, that C2 has compiled by the end: so these were tested. What it inlines
-is not in the list by itself."""
+"""Methods, or classes of which any method will do, that C2 has compiled by the end: so these were tested. What it
+inlines is not in the list by itself."""
 
 
 @pytest.mark.slow
