@@ -39,6 +39,13 @@ def commit(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     yield from _alternating([job], sizes.repetitions, providers)
 
 
+def grown(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Measure the same small commits into a store of more and more keys: what a batch costs follows the batch."""
+    job = replace(base, part="commits", rows=sizes.commit_rows, rounds=sizes.commits)
+    ours = [name for name in providers if name == OURS]  # the others take tens of minutes to fill the largest
+    yield from _alternating([replace(job, keys=keys) for keys in sizes.grown_keys], sizes.repetitions, ours)
+
+
 def recovery(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Leave a big store behind, then recover it in other processes that have no local file of it."""
     job = replace(base, keys=sizes.big_keys, rows=sizes.commit_rows, rounds=sizes.recovery_updates, keep=True)
@@ -125,6 +132,7 @@ def restart(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
 PARTS: Final[dict[str, Part]] = {
     "spi": spi,
     "commit": commit,
+    "grown": grown,
     "recovery": recovery,
     "memory": memory,
     "e2e": query,

@@ -88,6 +88,7 @@ class Sizes:
     warm_keys: int = 100_000
     commit_rows: int = 10_000
     commits: int = 100
+    grown_keys: tuple[int, ...] = (1_000_000, 10_000_000, 100_000_000)
     recovery_updates: int = 12  # RocksDB and the in-memory provider take a snapshot after 10 versions
     memory_keys: int = 2_000_000
     query_keys: int = 1_000_000
@@ -125,6 +126,7 @@ QUICK: Final = Sizes(
     warm_keys=5_000,
     commit_rows=1_000,
     commits=20,
+    grown_keys=(5_000, 20_000),
     memory_keys=20_000,
     query_keys=20_000,
     query_batches=4,

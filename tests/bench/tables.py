@@ -79,20 +79,35 @@ def _spi(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         yield Table(f"A row at the SPI: {title}", lines, f"{rows} are put a round.")
 
 
-def _commit(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
-    def percentile(step: str, percent: int) -> Value:
-        return lambda record: float(np.percentile(record["figures"][step], percent)) / 1e6
+def _percentile(step: str, percent: int) -> Value:
+    return lambda record: float(np.percentile(record["figures"][step], percent)) / 1e6
 
-    if found := _of(records, "commits"):
+
+def _commit(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "commits", group="commit"):
         rows = f"commit of {found[0]['rows']:,} rows"
         lines = [
-            _line(found, "commit p50, ms", percentile("commit", 50), headline=f"{rows}: p50"),
-            _line(found, "commit p99, ms", percentile("commit", 99), _times(1.0, *_BOTH), f"{rows}: p99"),
-            _line(found, "whole batch p50, ms", percentile("batch", 50)),
-            _line(found, "whole batch p99, ms", percentile("batch", 99)),
+            _line(found, "commit p50, ms", _percentile("commit", 50), headline=f"{rows}: p50"),
+            _line(found, "commit p99, ms", _percentile("commit", 99), _times(1.0, *_BOTH), f"{rows}: p99"),
+            _line(found, "whole batch p50, ms", _percentile("batch", 50)),
+            _line(found, "whole batch p99, ms", _percentile("batch", 99)),
         ]
         title = f"Commit latency: {found[0]['rows']:,} rows a batch, {found[0]['keys']:,} keys"
         yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Whole batch: getStore to commit.")
+
+
+def _grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "commits", group="grown"):
+        lines = []
+        for keys in sorted({record["keys"] for record in found}):
+            case, rows = [r for r in found if r["keys"] == keys], f"commit of {found[0]['rows']:,} rows into {keys:,} keys"
+            lines += [
+                _line(case, f"{keys:,} keys: commit p50, ms", _percentile("commit", 50), headline=f"{rows}: p50"),
+                _line(case, f"{keys:,} keys: commit p99, ms", _percentile("commit", 99)),
+                _line(case, f"{keys:,} keys: whole batch p50, ms", _percentile("batch", 50)),
+            ]
+        title = f"Commit latency as the state grows: {found[0]['rows']:,} rows a batch"
+        yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Keygroups alone.")
 
 
 def _recovery(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
@@ -236,7 +251,7 @@ def _larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         yield Table(f"Larger than memory: {what}", lines, note)
 
 
-_MAKERS: Final = (_query, _partitions, _spi, _commit, _operators, _restart, _recovery, _memory, _s3, _larger)
+_MAKERS: Final = (_query, _partitions, _spi, _commit, _grown, _operators, _restart, _recovery, _memory, _s3, _larger)
 
 
 def build(records: list[Record], sizes: Sizes) -> list[Table]:
