@@ -100,7 +100,10 @@ def _grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     if found := _of(records, "commits", group="grown"):
         lines = []
         for keys in sorted({record["keys"] for record in found}):
-            case, rows = [r for r in found if r["keys"] == keys], f"commit of {found[0]['rows']:,} rows into {keys:,} keys"
+            case, rows = (
+                [r for r in found if r["keys"] == keys],
+                f"commit of {found[0]['rows']:,} rows into {keys:,} keys",
+            )
             lines += [
                 _line(case, f"{keys:,} keys: commit p50, ms", _percentile("commit", 50), headline=f"{rows}: p50"),
                 _line(case, f"{keys:,} keys: commit p99, ms", _percentile("commit", 99)),
