@@ -52,6 +52,9 @@ final class BenchStore(spark: SparkSession, checkpoint: String, keys: Int, value
   /** Puts every key once. */
   def load(): Long = timed(blocks(0, keys)(putLoaded))
 
+  /** Puts `count` keys from the `first` on. */
+  def loadSome(first: Long, count: Long): Long = timed(blocks(first, count)(putLoaded))
+
   /** Gets `count` random keys from step `first` of the random order on, and checks what comes back. */
   def get(first: Long, count: Long): Long = timed(blocks(first, count)(getRandom))
 
