@@ -122,8 +122,9 @@ object Block {
     val locators = base + layout.locator - start
     val index = new IndexBuilder(file, layout.locator, layout.rows, path).build(locators, partitions)
     val ownBytes = index.bytes + (if (withValues) 0 else size)
-    IndexMemory.add(ownBytes)
-    new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
+    val block = new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
       new ValueColumn(values, if (withValues) null else file), layout.rows, index, ownBytes)
+    IndexMemory.add(ownBytes)
+    block
   }
 }
