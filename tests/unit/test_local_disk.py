@@ -19,7 +19,7 @@ ROWS = 1000
 def limited(folder: Path, more: int) -> tuple[LocalStore, int]:
     """A store that may take so many bytes beside what others of this process have, and its budget."""
     gc.collect()  # the stores of earlier tests
-    budget = LOCAL_DISK._bytes + more
+    budget = LOCAL_DISK.nbytes + more
     settings = {"diskBudget": f"{budget}b", "blockBytes": "4k", "compactionFanout": "2"}
     return LocalStore(folder, settings), budget
 

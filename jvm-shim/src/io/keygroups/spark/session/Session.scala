@@ -97,7 +97,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** Called after each write, with the bytes by which an overlay has grown. */
   private[session] def afterWrite(bytes: Long): Unit = {
     activeBytes += bytes
-    if (!isWriter) beginWriting()
+    if (!isWriter && !closed) beginWriting()
     if (activeBytes > host.overlayBytes || WriteMemory.isExcess(activeBytes, host.writeMemory)) spill()
   }
 
