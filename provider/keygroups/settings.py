@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from keygroups.decoding import convert, decode
 from keygroups.errors import SettingError
 
 PREFIX: Final = "spark.sql.streaming.stateStore.keyGroups."
@@ -107,7 +108,7 @@ BUDGET_BLOCKS: Final = 8
 DECLARATIONS: Final = {
     declared.name: declared
     # Not read by path: with --py-files the package is in a zip file.
-    for declared in msgspec.json.decode(get_data("keygroups", "settings.json") or b"", type=list[Declaration])
+    for declared in decode(get_data("keygroups", "settings.json") or b"", list[Declaration])
 }
 """The settings by name, in the order of ``settings.json``."""
 
@@ -155,7 +156,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """
         defaults = {name: declared.default for name, declared in DECLARATIONS.items()}
         values = defaults | {name: declaration(name).parse(text) for name, text in given.items()}
-        settings = msgspec.convert(values, cls)
+        settings = convert(values, cls)
         for name, budget in (("memoryBudget", settings.memory_budget), ("diskBudget", settings.disk_budget)):
             if 0 < budget < BUDGET_BLOCKS * settings.block_bytes:
                 raise SettingError(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from keygroups.configure import jar_path
@@ -20,7 +20,7 @@ BEFORE, AFTER = ["a b a", "c"], ["a d", "b b b"]
 
 def run(folder: Path, texts: list[str], *, older: bool = False) -> dict[str, Any]:
     """Run the job on one of the two Sparks, and give what it prints."""
-    found: dict[str, Any] = msgspec.json.decode(_last_line("job.py", folder, *texts, older=older))
+    found: dict[str, Any] = json.loads(_last_line("job.py", folder, *texts, older=older))
     return found
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql import types as spark
 
 from keygroups.checkpoint.catalog import Catalog, Family
+from keygroups.decoding import decode
 from keygroups.functions import KeyedBatchFunction, KeyedProcessFunction, OutputTag, TimeDomain
 from keygroups.keyed.operator import Output, tagged
 from keygroups.keyed.scope import NO_TIME
@@ -184,7 +184,7 @@ class FileHarness:
         """A task, whose writes become a version."""
         view = self._view()
         yield PartitionTask(self._function, view, schema, self._context), schema
-        self._commit(msgspec.json.decode((Path(view.folder) / WRITTEN).read_bytes(), type=Written))
+        self._commit(decode((Path(view.folder) / WRITTEN).read_bytes(), Written))
 
     def _view(self) -> View:
         families = {

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from signal import SIGCONT, SIGSTOP
+from signal import SIGCONT, SIGSEGV, SIGSTOP
 from typing import Any, cast
 
 import pytest
@@ -220,4 +220,30 @@ def test_a_merged_segment_that_cannot_be_mapped_is_uploaded_later(
     assert files(tmp_path / "checkpoint", "s*") == before
     driver.maintain()
     assert len(files(tmp_path / "checkpoint", "s*")) == len(before) + 1
+    driver.close()
+
+
+def test_a_death_during_a_call_is_told_from_silence(spark: SparkSession, tmp_path: Path, local: Path) -> None:
+    """The exit status says who killed the process."""
+    driver = Driver(
+        spark, tmp_path / "checkpoint", {PREFIX + "localDir": str(local), PREFIX + "callTimeoutSeconds": "3"}
+    )
+    driver.open(0, "")
+    driver.putRange("text", 0, ROWS, "value")
+    (server,) = server_processes()
+    server.suspend()
+    with ThreadPoolExecutor(1) as thread:
+        committed = thread.submit(driver.commit)
+        threading.Event().wait(1)
+        server.send_signal(SIGSEGV)
+        server.resume()
+        with fails("died in 'commit': exit status 139"):
+            committed.result()
+    driver.abort()
+    driver.open(0, "")
+    driver.putRange("text", 0, ROWS, "value")
+    (server,) = server_processes()
+    server.suspend()
+    with fails("did not answer 'commit' in time"):
+        driver.commit()
     driver.close()

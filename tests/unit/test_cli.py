@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import shlex
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
@@ -68,7 +68,7 @@ def test_defaults_are_lines_of_a_properties_file(jar: Path) -> None:
 def test_json_is_an_object_of_settings(jar: Path) -> None:
     output = run("conf", "--format", "json").output
     wanted = {"spark.jars": str(jar), PROVIDER_CLASS: PROVIDER, EXTENSIONS_SETTING: EXTENSIONS}
-    assert msgspec.json.decode(output) == wanted
+    assert json.loads(output) == wanted
 
 
 @pytest.mark.parametrize(

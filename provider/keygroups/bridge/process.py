@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import shutil
@@ -13,6 +14,7 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 
 from keygroups._version import __version__
 from keygroups.bridge.server import Server
+from keygroups.decoding import decode
 
 
 class Start(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -31,7 +33,8 @@ def run() -> None:
     """Serve until standard input closes, then delete the local folder."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
-    start = msgspec.json.decode(sys.stdin.buffer.readline(), type=Start)
+    faulthandler.enable()  # the stack of a crash in native code goes to the executor's log
+    start = decode(sys.stdin.buffer.readline(), Start)
     folder = Path(start.folder)
     gateway = ClientServer(
         java_parameters=JavaParameters(auth_token=start.token, auto_gc=False),

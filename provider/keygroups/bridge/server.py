@@ -17,6 +17,7 @@ import msgspec
 
 from keygroups.bridge import messages as m
 from keygroups.bridge.memory import BIG_ROWS, release_unused
+from keygroups.decoding import decode
 from keygroups.errors import CapacityError, InternalError, KeygroupsError, RetryError
 from keygroups.settings import Settings
 from keygroups.store.checkpoint_writer import Upload
@@ -77,7 +78,7 @@ class Server:
         """
         try:
             kind, handler = self._handlers[method]
-            answer: dict[str, Any] = {"ok": handler(msgspec.json.decode(payload, type=kind))}
+            answer: dict[str, Any] = {"ok": handler(decode(payload, kind))}
         except Wanted as wanted:
             answer = {"wanted": m.Want(listing=wanted.listing, files=wanted.files, head=wanted.head)}
         except KeygroupsError as error:

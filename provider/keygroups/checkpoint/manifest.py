@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import xxhash
 
+from keygroups import decoding
 from keygroups.checkpoint.catalog import MAX_FAMILIES, Catalog, Count
 from keygroups.checkpoint.names import FORMAT, FileName, Kind, is_path, parse_name
 from keygroups.errors import CheckpointError, InternalError, VersionError
@@ -274,6 +275,6 @@ class _Format(msgspec.Struct):
 
 def _parsed(text: bytes, kind: type[T], name: str) -> T:
     try:
-        return msgspec.json.decode(text, type=kind)
+        return decoding.decode(text, kind)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise CheckpointError("the manifest of a file is not valid", path=name, found=str(error)) from error

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from keygroups.checkpoint.catalog import Family
+from keygroups.decoding import decode
 
 _VARIABLE = re.compile(
     r"(string|char|varchar|geometry|geography).*|binary|variant|interval|decimal\((19|[23]\d),-?\d+\)"
@@ -92,6 +93,6 @@ def _columns(schema: str) -> list[Any]:
 
 def _json(text: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(text, type=dict[str, Any])
+        return decode(text, dict[str, Any])
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"not a JSON object ({error}): {text[:100]}") from error

@@ -9,6 +9,8 @@ from typing import Any, Final
 import msgspec
 import pyarrow as pa
 
+from keygroups.decoding import decode
+
 MAX_LONG_DIGITS: Final = 18
 """Decimals of more digits do not fit into the word of a field."""
 WIDE_BYTES: Final = 16
@@ -102,7 +104,7 @@ def _decimal(precision: int, scale: int) -> Kind | None:
 
 def _listed(schema: str) -> list[dict[str, Any]]:
     try:
-        fields = msgspec.json.decode(schema, type=dict[str, Any]).get("fields")
+        fields = decode(schema, dict[str, Any]).get("fields")
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(f"not a schema of Spark ({error}): {schema[:100]}") from error
     if not isinstance(fields, list) or not all(isinstance(field, dict) and "type" in field for field in fields):

@@ -16,6 +16,7 @@ from keygroups.columns.kinds import Fields, fields_of
 from keygroups.columns.ordering import encoded, width_of
 from keygroups.columns.rows import columns_type, to_columns, to_rows
 from keygroups.columns.slots import WORD, Words, beside, inner, join, placed, split
+from keygroups.decoding import decode
 
 KeyGroups = npt.NDArray[np.uint16]
 
@@ -46,7 +47,7 @@ class KeyForm:
         """The form that Spark's schema and KeyStateEncoderSpec, both JSON, define. Raises ValueError."""
         fields = fields_of(key_schema)
         try:
-            declared = msgspec.json.decode(encoder, type=_Encoder)
+            declared = decode(encoder, _Encoder)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise ValueError(f"not an encoder of Spark ({error}): {encoder[:100]}") from error
         kind, last = declared.keyStateEncoderType, len(fields or ()) - 1

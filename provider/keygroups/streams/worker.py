@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasFuncMode as Mode
 
+from keygroups.decoding import decode
 from keygroups.errors import SettingError
 from keygroups.partition.keys import StoredKeys
 from keygroups.partition.view import View
@@ -55,7 +55,7 @@ class StreamingFunction:
 
     def _batches(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         first = next(batches)
-        view = msgspec.json.decode(first.column(len(self.operator.columns))[0].as_py(), type=View)
+        view = decode(first.column(len(self.operator.columns))[0].as_py(), View)
         with closing(open_task(self.operator, view)) as task:
             rows = chain((first.slice(1),), batches)
             yield from results(self.operator, task, rows, self._keys_of, is_bounded=False)

@@ -17,6 +17,7 @@ from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from keygroups.configure import PROVIDER, PROVIDER_CLASS
+from keygroups.decoding import decode
 from keygroups.errors import CheckpointError, SettingError
 
 PARTITIONS = "spark.sql.shuffle.partitions"
@@ -116,7 +117,7 @@ def _conf(files: FileSystem, path: str) -> dict[str, str]:
     with files.open_input_stream(path) as stream:
         lines = stream.read().decode().splitlines()
     try:
-        return msgspec.json.decode(lines[1], type=_Metadata).conf
+        return decode(lines[1], _Metadata).conf
     except (IndexError, msgspec.DecodeError) as error:
         raise CheckpointError("the offset log cannot be read", path=path, found=error) from error
 

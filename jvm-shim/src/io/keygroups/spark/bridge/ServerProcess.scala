@@ -46,11 +46,22 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
     try api.call(method, payload)
     catch {
       case NonFatal(error) =>
+        val hasDied = ends()
         stop()
-        throw Failures.retry(
-          s"the store process (pid $pid) died or did not answer '$method' in time: the task is retried on a new one",
-          error)
+        throw (
+          if (hasDied) Failures.retry(
+            s"the store process (pid $pid) died in '$method': exit status ${process.exitValue()}; the task is retried on a new one",
+            error)
+          else Failures.retry(
+            s"the store process (pid $pid) did not answer '$method' in time: the task is retried on a new one", error))
     }
+
+  /** Whether the process has ended. One that dies closes its connections a moment before that can be seen. */
+  private def ends(): Boolean = {
+    try process.waitFor(1, TimeUnit.SECONDS)
+    catch { case _: InterruptedException => Thread.currentThread().interrupt() }
+    !process.isAlive
+  }
 
   def stop(): Unit = {
     stopped = true
