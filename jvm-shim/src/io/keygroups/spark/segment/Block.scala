@@ -55,7 +55,7 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
   /** The row of a key, -1 if it has none. */
   def find(locator: Long, base: AnyRef, offset: Long, length: Int): Int = {
     val bucket = index.bucket(locator)
-    if (bucket < 0 || bucket >= index.buckets) return -1
+    if (bucket < 0 || bucket >= index.buckets || !index.mayHold(bucket, locator)) return -1
     var row = index.start(bucket)
     val end = index.start(bucket + 1)
     if (end - row > Block.Crowded) return search(locator, base, offset, length)

@@ -43,6 +43,7 @@ private[segment] final class IndexBuilder(file: SegmentFile, position: Long, row
 
   private def fill(index: Long, scale: Scale): Boolean = {
     val residue = (read(0, 1) >>> 48) % scale.stride
+    val entries = new Entries(rows)
     var bucket = -1L
     var previous = 0L
     var from = 0
@@ -60,6 +61,8 @@ private[segment] final class IndexBuilder(file: SegmentFile, position: Long, row
           bucket += 1
           Platform.putInt(null, index + (bucket << 2), from + i)
         }
+        val entry = index + (bucket << 2)
+        Platform.putInt(null, entry, Platform.getInt(null, entry) | entries.mark(locator))
         i += 1
       }
       from += count

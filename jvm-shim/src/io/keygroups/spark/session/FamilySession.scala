@@ -145,8 +145,9 @@ final class FamilySession(private[session] val session: Session, val family: Fam
   /** A stored key as a row. */
   def keyRow(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = probe.row(bytes, offset, length)
 
-  /** See these runs, newest first. */
-  def see(runs: Array[MappedRun]): Unit = sealedRows.see(runs.flatMap(_.part(family.id)))
+  /** See these runs, newest first: those that the session has sorted, and those of the version that it began with. */
+  def see(own: Array[MappedRun], base: Array[MappedRun]): Unit =
+    sealedRows.see(own.flatMap(_.part(family.id)), base.flatMap(_.part(family.id)))
 
   /** Write the active overlay to a file; None if nothing was written. */
   def writeChunk(files: SessionFiles): Option[ChunkMessage] = overlays.writeChunk(files)
@@ -183,6 +184,7 @@ final class FamilySession(private[session] val session: Session, val family: Fam
 
   def release(): Unit = {
     overlays.release()
+    sealedRows.release()
     if (changelog != null) changelog.release()
   }
 
@@ -210,7 +212,7 @@ final class FamilySession(private[session] val session: Session, val family: Fam
         row = if (hasOlder) OverlayRow.older(row) else 0L
       }
     }
-    if (hasOlder) pieces = sealedRows.gather(locator, base, offset, length, pieces)
+    if (hasOlder) pieces = sealedRows.gather(keyHash, locator, base, offset, length, pieces)
     ValueList.concatenated(pieces)
   }
 }

@@ -69,15 +69,15 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     if (known.isDefined || !readOnly) present = present.updated(name, family.message.copy(keys = known.fold(0L)(_.keys)))
     val changelog = if (host.feedsWrites && !readOnly) new Changelog(family.id) else null
     val session = new FamilySession(this, family, base.maxParallelism, host.expectedRows(family.id), changelog)
-    session.see(runs)
+    session.see(ownRuns, base.runs)
     opened = opened.updated(name, session)
     session
   }
 
-  private def hasRows(known: FamilyMessage): Boolean = runs.exists(_.part(known.id).isDefined)
+  private def hasRows(known: FamilyMessage): Boolean = (ownRuns ++ base.runs).exists(_.part(known.id).isDefined)
 
-  /** What the session sees in files, newest first. */
-  private def runs: Array[MappedRun] = own.map(MappedRun.of) ++ base.runs
+  /** What the session has sorted, newest first. */
+  private def ownRuns: Array[MappedRun] = own.map(MappedRun.of)
 
   /** Remove a family with all its rows. */
   def drop(name: String): Unit = {
@@ -212,8 +212,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   }
 
   private def seeSegments(): Unit = {
-    val visible = runs
-    opened.valuesIterator.foreach(_.see(visible))
+    val visible = ownRuns
+    opened.valuesIterator.foreach(_.see(visible, base.runs))
   }
 
   private def releaseMemory(): Unit = {
