@@ -11,12 +11,12 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
-from store.driver import PREFIX, Driver, as_rows
+from store.driver import PREFIX, Driver, as_rows, field
 from store.test_faults import fails
 from store.test_memory import held_by
 from support.spark import session_with
 
-TURNS, ROWS, VALUE = 24, 150, "v" * 9000
+TURNS, ROWS, VALUE = 16, 150, "v" * 9000
 """Each turn fills a write buffer of 1 MB, which takes three pages or more."""
 MANY_PAGES = 30
 
@@ -137,7 +137,7 @@ def test_a_scan_is_whole_while_buffers_are_spilled(families: JavaObject, family:
 
 def test_a_whole_range_of_timed_keys_is_read_once_while_buffers_are_spilled(families: JavaObject) -> None:
     """Its rows are in order within each key only: the rest of the scan begins at a key of one locator."""
-    texts, numbers = "abcdefgh", range(1, 41)
+    texts, numbers = "abcdefgh", range(1, 31)
     for text in texts[:4]:
         for number in numbers:
             families.put("times", text, number, VALUE)
@@ -153,6 +153,7 @@ def test_a_whole_range_of_timed_keys_is_read_once_while_buffers_are_spilled(fami
             for number in numbers:
                 families.put("times", texts[len(keys) // 10 % 8], number, VALUE)
     assert sorted(keys) == sorted(f"{text} {number}" for text in texts for number in numbers)
+    assert field(families, "store").session().sortedSegments().size() > 2
     families.abort()
     families.close()
 
