@@ -20,11 +20,11 @@ PATHS = os.pathsep.join([str(ROOT / "tests"), str(ROOT / "provider")])
 _METHOD = re.compile(r"^\s*\d+ +4 +\d+ +io\.keygroups\.spark\.([\w.$]+\.[\w$]+)\(", re.MULTILINE)
 """A line of jcmd's Compiler.codelist: number, level, state, method."""
 WANTED = {
-    "segment.Part.find",
+    "segment.RadixIndex",
     "segment.Block.lowerBound",
     "segment.IndexBuilder.fill",
     "session.Overlay.find",
-    "session.SealedRows.locate",
+    "session.SealedRows",
     "session.SegmentMerge",
     "session.Scan",
     "session.OrderedRows",
