@@ -13,7 +13,7 @@ import psutil
 from faults.injectors.life import Injector, Life
 
 STORE, EXECUTOR, DRIVER, WORKER = "keygroups.bridge", "CoarseGrainedExecutorBackend", "SparkSubmit", "pyspark.daemon"
-DIED = r"store process (?:\(pid {pid}\) died or did not answer '(\w+)'|can't (start) with)"
+DIED = r"store process (?:\(pid {pid}\) (?:died in|did not answer) '(\w+)'|can't (start) with)"
 LOST_EXECUTOR = r"Lost task .*(ExecutorLostFailure)"
 LOST_TASK = r"Lost task .*?: ([\w.]*(?:Exception|Error))"
 BATCH_SECONDS = 0.5

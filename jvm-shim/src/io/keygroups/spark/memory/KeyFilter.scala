@@ -3,7 +3,7 @@ package io.keygroups.spark.memory
 import org.apache.spark.unsafe.Platform
 
 /**
- * A Bloom filter of keys, each with four bits in one word: a question costs one cache miss. Of absent keys about 1 in 60 looks
+ * A Bloom filter of keys, each with four bits in one word: a question costs one cache miss. Of absent keys about 1 in 85 looks
  * as if it were there once the filter is full.
  *
  * @param capacity keys that it is for, with 12 bits for each
