@@ -71,8 +71,8 @@ def build_jar() -> Path:
     return jar
 
 
-def new_store(spark: SparkSession, checkpoint: Path, keys: int, value_longs: int) -> BenchStore:
-    """Make an unopened store of ``keys`` keys under a checkpoint folder of its own."""
+def new_store(spark: SparkSession, checkpoint: Path | str, keys: int, value_longs: int) -> BenchStore:
+    """Make an unopened store of ``keys`` keys under a checkpoint folder of its own, a path or a URL."""
     return _class(spark)(cast(Any, spark)._jsparkSession, str(checkpoint), keys, value_longs)
 
 

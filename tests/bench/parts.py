@@ -55,6 +55,16 @@ def recovery(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]
         yield replace(recover, folder=left[recover.provider].folder)
 
 
+def remote(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Leave stores on S3, then run a first batch on each in other processes that have no local file of it."""
+    job = replace(base, place="s3", rows=sizes.commit_rows, rounds=sizes.remote_updates)
+    for keys in sizes.remote_keys:
+        chosen = providers if keys == sizes.remote_keys[0] else [name for name in providers if name == OURS]
+        left = _alternating([replace(job, part="leave_store", keys=keys)], 1, chosen)
+        measured = _alternating([replace(job, part="first_batch", keys=keys)], sizes.repetitions, chosen)
+        yield from _with_file_manager(chain(left, measured))
+
+
 def memory(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Weigh a stored row, for each size of value; RocksDB with Spark's small block cache."""
     weighed = [name for name in providers if name != "rocksdb-untracked"]
@@ -124,9 +134,14 @@ def restart(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
         job = replace(job, place=place, variant=place or "local")
         jobs = _alternating([replace(job, part="leave", conf=MAINTENANCE)], 1, providers)
         jobs = chain(jobs, _alternating([replace(job, part="restart", cold=True)], sizes.repetitions, providers))
-        for given in jobs:
-            abortable = place == "s3" and PROVIDERS[given.provider].family != OURS
-            yield replace(given, conf={**given.conf, **(ABORTABLE if abortable else {})})
+        yield from _with_file_manager(jobs)
+
+
+def _with_file_manager(jobs: Iterator[Job]) -> Iterator[Job]:
+    """Give the jobs with the file manager of Spark that suits the peers best; ours has its own."""
+    for job in jobs:
+        abortable = job.place == "s3" and PROVIDERS[job.provider].family != OURS
+        yield replace(job, conf={**job.conf, **(ABORTABLE if abortable else {})})
 
 
 PARTS: Final[dict[str, Part]] = {
@@ -134,6 +149,7 @@ PARTS: Final[dict[str, Part]] = {
     "commit": commit,
     "grown": grown,
     "recovery": recovery,
+    "remote": remote,
     "memory": memory,
     "e2e": query,
     "partitions": partitions,

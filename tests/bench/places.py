@@ -37,7 +37,7 @@ class Places:
 
     def placed(self, job: Job) -> Job:
         """Give the job with the folder, the settings and the class path of its place."""
-        if job.part not in ("leave", "restart"):
+        if job.part not in ("leave", "restart", "leave_store", "first_batch"):
             return job
         if job.place not in self._running:
             self._running[job.place] = self._start(job.place)

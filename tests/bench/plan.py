@@ -90,6 +90,8 @@ class Sizes:
     commits: int = 100
     grown_keys: tuple[int, ...] = (1_000_000, 10_000_000, 100_000_000)
     recovery_updates: int = 12  # RocksDB and the in-memory provider take a snapshot after 10 versions
+    remote_keys: tuple[int, ...] = (5_000_000, 50_000_000)
+    remote_updates: int = 2
     memory_keys: int = 2_000_000
     query_keys: int = 1_000_000
     query_batches: int = 8
@@ -127,6 +129,7 @@ QUICK: Final = Sizes(
     commit_rows=1_000,
     commits=20,
     grown_keys=(5_000, 20_000),
+    remote_keys=(5_000, 20_000),
     memory_keys=20_000,
     query_keys=20_000,
     query_batches=4,

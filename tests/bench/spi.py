@@ -11,7 +11,7 @@ from harness import BenchStore, new_store
 from plan import Job
 
 _WARM_ROUNDS: Final = 4
-_FILL_ROWS: Final = 5_000_000
+FILL_ROWS: Final = 5_000_000
 _MAINTENANCE_EVERY: Final = 10  # batches: what a minute holds when a batch takes six seconds
 
 
@@ -67,11 +67,7 @@ def measure_commits(spark: SparkSession, job: Job) -> dict[str, Any]:
     warm_up(spark, job)
     store = new_store(spark, job.folder / "measured", job.keys, job.value_longs)
     store.open(0)
-    for first in range(0, job.keys, _FILL_ROWS):
-        store.begin()
-        store.loadSome(first, min(_FILL_ROWS, job.keys - first))
-        store.commit()
-    store.maintain()
+    fill(store, job.keys)
     batches = []
     for number in range(job.rounds):
         batches.append(update(store, number, job.rows))
@@ -79,6 +75,15 @@ def measure_commits(spark: SparkSession, job: Job) -> dict[str, Any]:
             store.maintainInBackground()
     store.close()
     return {"commit": [batch["commit"] for batch in batches], "batch": [sum(batch.values()) for batch in batches]}
+
+
+def fill(store: BenchStore, keys: int) -> None:
+    """Put every key of an open, empty store, in a few large batches, and let maintenance settle it."""
+    for first in range(0, keys, FILL_ROWS):
+        store.begin()
+        store.loadSome(first, min(FILL_ROWS, keys - first))
+        store.commit()
+    store.maintain()
 
 
 def update(store: BenchStore, number: int, rows: int) -> dict[str, int]:

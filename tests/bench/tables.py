@@ -17,6 +17,7 @@ Record = dict[str, Any]
 """One job as it ran: ``group``, ``part``, ``provider``, sizes, and its ``figures``."""
 Value = Callable[[Record], float]
 _BOTH: Final = ("rocksdb", "hdfs")
+_REMOTE_SECONDS: Final = 2.0
 
 
 def _line(records: Iterable[Record], name: str, value: Value, target: Target | None = None, headline: str = "") -> Line:
@@ -124,6 +125,23 @@ def _recovery(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         ]
         note = "New provider object to first row read. No local files; warm JVM and page cache, store process running."
         yield Table(f"Recovery in a running executor: {found[0]['keys']:,} keys", lines, note)
+
+
+def _remote(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
+    found = _of(records, "first_batch")
+    lines = []
+    for keys in sorted({record["keys"] for record in found}):
+        case = [record for record in found if record["keys"] == keys]
+        limit = _REMOTE_SECONDS if keys == found[0]["keys"] else 2 * _REMOTE_SECONDS
+        headline = f"first batch of {found[0]['rows']:,} rows from {keys:,} keys on S3"
+        lines.append(
+            _line(case, f"{keys:,} keys, s", lambda r: sum(r["figures"].values()) / 1e9, Target(limit), headline)
+        )
+        lines.append(_line(case, f"{keys:,} keys: of it commit, s", _once("commit", 1e9)))
+    if lines:
+        note = "New provider object to the end of the commit; no local files, a warm JVM, store process running. "
+        note += "moto's server with 20 ms a request; the peers write with Spark's abortable file manager."
+        yield Table("Recovery from S3 in a running executor: a first batch", lines, note)
 
 
 def _restart(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
@@ -254,7 +272,20 @@ def _larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         yield Table(f"Larger than memory: {what}", lines, note)
 
 
-_MAKERS: Final = (_query, _partitions, _spi, _commit, _grown, _operators, _restart, _recovery, _memory, _s3, _larger)
+_MAKERS: Final = (
+    _query,
+    _partitions,
+    _spi,
+    _commit,
+    _grown,
+    _operators,
+    _restart,
+    _recovery,
+    _remote,
+    _memory,
+    _s3,
+    _larger,
+)
 
 
 def build(records: list[Record], sizes: Sizes) -> list[Table]:
