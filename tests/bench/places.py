@@ -15,6 +15,9 @@ from servers.s3 import s3
 LATENCY: Final = 0.02
 """Seconds that a request to S3 takes at least: within its region it answers small ones in 10 to 40 ms."""
 
+_STREAM: Final = {"spark.hadoop.fs.s3a.input.stream.type": "classic"}
+"""For every provider, as docs/checkpoints.md advises."""
+
 
 @dataclass(frozen=True)
 class _Place:
@@ -53,5 +56,5 @@ class Places:
         if name == "s3":
             server = self._servers.enter_context(s3(folder))
             server.gateway.latency = LATENCY
-            return _Place(server.url, server.conf, [server.class_path, str(jars("cloud") / "*")])
+            return _Place(server.url, {**server.conf, **_STREAM}, [server.class_path, str(jars("cloud") / "*")])
         return _Place(folder.as_uri(), {}, [])

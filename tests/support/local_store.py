@@ -102,7 +102,7 @@ class LocalStore:
         Path(upload.path).rename(self.checkpoint / upload.name)
 
     def call(self, method: Callable[[Downloads], T]) -> T:
-        """Make a call, download what it wants, and make it again."""
+        """Make a call, download some of what it wants, one whole file at a time, and make it again."""
         folder = Path(mkdtemp(dir=self.folder))
         downloads = Downloads(str(folder))
         try:
@@ -142,7 +142,7 @@ class LocalStore:
         if wanted.listing:
             stats = [(path.name, path.stat()) for path in self.checkpoint.iterdir()]
             listing = [Listed(name, stat.st_mtime_ns // 10**6, stat.st_size) for name, stat in stats]
-        for path, local in wanted.files:
+        for path, local in wanted.files if wanted.head else wanted.files[:1]:
             source = self.checkpoint.parent / path
             if source.exists():
                 data = source.read_bytes()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keygroups.checkpoint.catalog import Catalog
+from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.row_shape import RowShape, key_shape, value_shape
 from keygroups.segment.arrays import mask
 from keygroups.segment.block import Block
@@ -36,6 +36,7 @@ class RowCheck:
     def __init__(self, catalog: Catalog) -> None:
         self._next_family = catalog.next_family
         self._families = {family.id: family for family in catalog.families}
+        self._shapes: dict[int, tuple[RowShape, RowShape | None]] = {}
 
     def __call__(self, block: Block) -> None:
         """Raise ValueError if a row does not fit the schemas of its family."""
@@ -44,14 +45,36 @@ class RowCheck:
             raise ValueError(f"rows of column family {block.family}, but {known}")
         if (family := self._families.get(block.family)) is None:
             return
-        words, starts, ends = _words(block.key)
-        _check_rows(words, starts, ends, key_shape(family))
-        if family.encoding != "unsaferow":
-            return
-        words, starts, ends = _words(block.value)
-        if family.lists:
-            starts, ends = _elements(words, starts, ends)
-        _check_rows(words, starts, ends, value_shape(family))
+        keys, values = self._shapes_of(family)
+        _check_column(block.key, keys)
+        if values is not None:
+            _check_column(block.value, values, lists=family.lists)
+
+    def _shapes_of(self, family: Family) -> tuple[RowShape, RowShape | None]:
+        """The shapes of keys, and of values if they are rows of Spark's. Raises ValueError."""
+        if family.id not in self._shapes:
+            has_rows = family.encoding == "unsaferow"
+            self._shapes[family.id] = key_shape(family), value_shape(family) if has_rows else None
+        return self._shapes[family.id]
+
+
+def _check_column(column: pa.Array, shape: RowShape, *, lists: bool = False) -> None:
+    """Check the rows, or lists of rows, of a column. Raises ValueError."""
+    if pa.types.is_fixed_size_binary(column.type) and not shape.variable and not lists:
+        _check_width(column.type.byte_width, shape)
+        return
+    words, starts, ends = _words(column)
+    if lists:
+        starts, ends = _elements(words, starts, ends)
+    _check_rows(words, starts, ends, shape)
+
+
+def _check_width(width: int, shape: RowShape) -> None:
+    """Check rows of one width, none of which points to anything. Raises ValueError."""
+    if width % 8:
+        raise ValueError("a row whose length is not a multiple of 8")
+    if (length := width - shape.head - shape.tail) < shape.fixed:
+        raise ValueError(f"a row of {length} bytes where its {shape.fields} columns take {shape.fixed}")
 
 
 def _words(column: pa.Array) -> tuple[Words, Numbers, Numbers]:

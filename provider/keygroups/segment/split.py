@@ -49,12 +49,14 @@ def joined(blocks: Iterable[Block], max_bytes: int) -> Iterator[Block]:
         max_bytes: of a block, unless it is one of these as it is.
     """
     waiting: list[Block] = []
+    together = 0
     for block in blocks:
-        together = sum(part.nbytes for part in waiting) + block.nbytes
-        if waiting and (waiting[0].family != block.family or together > max_bytes):
+        nbytes = block.nbytes
+        if waiting and (waiting[0].family != block.family or together + nbytes > max_bytes):
             yield _one(waiting)
-            waiting = []
+            waiting, together = [], 0
         waiting.append(block)
+        together += nbytes
     if waiting:
         yield _one(waiting)
 

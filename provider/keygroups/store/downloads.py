@@ -67,6 +67,10 @@ class Downloads(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
         """The local path of a checkpoint path."""
         return Path(self.folder) / (path.replace("/", "~") + (".head" if head else ""))
 
+    def has(self, path: str) -> bool:
+        """Whether the file was downloaded, or is known to be missing."""
+        return path in self.missing or self.local(path).exists()
+
     def require(self, paths: Sequence[str], *, head: bool = False) -> None:
         """Raise ``Wanted`` if any of these was not downloaded and is not known to be missing."""
         local = {path: self.local(path, head=head) for path in paths if path not in self.missing}

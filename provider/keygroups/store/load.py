@@ -20,6 +20,7 @@ from keygroups.segment.restore import FIX, reading
 from keygroups.segment.span import Span
 from keygroups.store.downloads import Downloads
 from keygroups.store.fit import check_manifest, check_provider
+from keygroups.store.restored import RestoredFiles
 from keygroups.store.spec import StoreSpec
 from keygroups.store.version import Change, Version, VersionKey
 
@@ -49,6 +50,7 @@ class Loader:
         self._max_parallelism = max_parallelism
         self._runs = runs
         self._in_memory = in_memory
+        self._restored = RestoredFiles()
 
     def load(self, key: VersionKey, downloads: Downloads) -> Version:
         """Load a version above 0.
@@ -79,6 +81,10 @@ class Loader:
         check_provider(self._spec, downloads.listed())
 
     def _from_attempts(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
+        with self._restored.kept_for(downloads.folder):
+            return self._first_usable(key, downloads, read)
+
+    def _first_usable(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
         candidates = self._candidates(key, downloads)
         errors: dict[str, CheckpointError] = {}
         for path in candidates:
@@ -149,10 +155,12 @@ class Loader:
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]
         known = {f: segment for f in needed if (segment := self._in_memory(f, manifest.catalog)) is not None}
-        downloads.require([f.path for f in needed if f not in known])
-        restored: dict[str, Segment] = {}
-        for file in needed:
-            if file not in known and file.path not in restored:
+        restored = self._restored.of(downloads.folder)
+        while waiting := {f.path: f for f in needed if f not in known and f.path not in restored}:
+            arrived = [file for path, file in waiting.items() if downloads.has(path)]
+            if not arrived:
+                downloads.require(list(waiting))
+            for file in arrived:
                 restored[file.path] = self._restore_file(file, manifest, downloads)
         segments = {f: known.get(f) or restored[f.path] for f in needed}
         self._check_spans(segments)
@@ -185,9 +193,13 @@ class Loader:
         try:
             if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
-            return self._runs.restore(downloads.local(file.path), file, manifest.catalog, manifest.max_parallelism)
+            local = downloads.local(file.path)
+            segment = self._runs.restore(local, file, manifest.catalog, manifest.max_parallelism)
         except CheckpointError as error:
             raise _UnusableError(file.path, error) from error
+        if file.name.kind == "segment":  # no manifest is read from it again; the next file gets its place on the disk
+            local.unlink()
+        return segment
 
     def _parent(self, name: str, downloads: Downloads) -> tuple[FileRef, Manifest] | None:
         try:

@@ -1,6 +1,6 @@
 package io.keygroups.spark
 
-import java.util.concurrent.{Callable, CompletableFuture, ExecutorService, Executors, Future}
+import java.util.concurrent.{Callable, CompletableFuture, Executor, ExecutorService, Executors, Future}
 import java.util.concurrent.atomic.AtomicInteger
 
 /** Threads for work that must not block a task. */
@@ -22,9 +22,7 @@ object ThreadPools {
   def upload[T](body: => T): CompletableFuture[T] = CompletableFuture.supplyAsync(() => body, uploads)
 
   /** Downloads of a load: a task waits for them. */
-  private lazy val downloads = Executors.newFixedThreadPool(16, daemons("keygroups-download"))
-
-  def download[T](body: => T): Future[T] = downloads.submit((() => body): Callable[T])
+  lazy val downloads: Executor = Executors.newFixedThreadPool(16, daemons("keygroups-download"))
 
   def fileOperation[T](body: => T): Future[T] = fileOperations.submit((() => body): Callable[T])
 

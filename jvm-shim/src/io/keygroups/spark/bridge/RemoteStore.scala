@@ -44,8 +44,10 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
    */
   def callWithFiles[T: JavaTypeable](method: String)(request: Downloads => AnyRef): Option[T] = {
     val downloads = newFolder()
-    try callUntilComplete[T](method, request, Downloads(downloads.getPath))
+    val arrivals = new Arrivals(transfer)
+    try callUntilComplete[T](method, request, Downloads(downloads.getPath), arrivals)
     finally {
+      arrivals.close()
       Option(downloads.listFiles()).foreach(_.foreach(_.delete()))
       downloads.delete()
     }
@@ -59,13 +61,15 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
     }
 
   @tailrec
-  private def callUntilComplete[T: JavaTypeable](method: String, request: Downloads => AnyRef, brought: Downloads): Option[T] =
+  private def callUntilComplete[T: JavaTypeable](
+      method: String, request: Downloads => AnyRef, brought: Downloads, arrivals: Arrivals): Option[T] =
     callOrWant[T](method, request(brought)) match {
       case Right(answer) => answer
       case Left(want) =>
-        val missing = transfer.download(want.files.map(f => f.head -> f(1)), want.head)
+        val missing = arrivals.await(want)
         val listing = if (want.listing) Some(transfer.list()) else brought.listing
-        callUntilComplete[T](method, request, brought.copy(listing = listing, missing = brought.missing ++ missing))
+        val more = brought.copy(listing = listing, missing = brought.missing ++ missing)
+        callUntilComplete[T](method, request, more, arrivals)
     }
 }
 

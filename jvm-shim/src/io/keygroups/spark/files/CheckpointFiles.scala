@@ -2,6 +2,7 @@ package io.keygroups.spark.files
 
 import java.io.InputStream
 import java.nio.file.{Files, Path => LocalPath, Paths}
+import java.util.concurrent.Executor
 
 import io.keygroups.spark.Settings
 import org.apache.hadoop.conf.Configuration
@@ -36,17 +37,11 @@ trait CheckpointFiles {
     finally Files.deleteIfExists(source)
   }
 
-  /**
-   * Download files.
-   *
-   * @param wanted pairs of path and local path
-   * @param headOnly the first 256 KiB are enough
-   * @return paths that do not exist
-   */
-  def download(wanted: Seq[(String, String)], headOnly: Boolean): Seq[String] =
-    wanted.collect { case (path, local) if !downloadOne(path, Paths.get(local), headOnly) => path }
+  /** Runs downloads of one operation, several at a time where that is faster. */
+  def downloaders: Executor = (download: Runnable) => download.run()
 
-  private[files] def downloadOne(path: String, local: LocalPath, headOnly: Boolean): Boolean =
+  /** Download a file to a local path, or its first 256 KiB; false if it does not exist. */
+  def download(path: String, local: LocalPath, headOnly: Boolean): Boolean =
     if (!headOnly) fetch(path, local)
     else {
       val bytes = head(path, CheckpointFiles.HeadBytes)

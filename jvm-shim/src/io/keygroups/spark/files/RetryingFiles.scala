@@ -1,13 +1,13 @@
 package io.keygroups.spark.files
 
 import java.io.{FileNotFoundException, IOException}
-import java.nio.file.{AccessDeniedException, Path => LocalPath, Paths}
-import java.util.concurrent.{ExecutionException, Future, ThreadLocalRandom, TimeoutException, TimeUnit}
+import java.nio.file.{AccessDeniedException, Path => LocalPath}
+import java.util.concurrent.{ExecutionException, Executor, Future, ThreadLocalRandom, TimeoutException, TimeUnit}
 import java.util.concurrent.atomic.AtomicBoolean
 
 import scala.util.control.NonFatal
 
-import io.keygroups.spark.{ThreadPools, Failures}
+import io.keygroups.spark.{Failures, ThreadPools}
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.security.AccessControlException
 import org.apache.spark.internal.Logging
@@ -42,17 +42,8 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
   override def fetch(path: String, local: LocalPath): Boolean =
     patiently("read", new Path(operatorFolder, path))(inner.fetch(path, local))
 
-  /** Several files at a time: most are small, and a request of an object store takes 20 ms and more. */
-  override def download(wanted: Seq[(String, String)], headOnly: Boolean): Seq[String] =
-    if (wanted.length <= 1) super.download(wanted, headOnly)
-    else {
-      val running = wanted.map { case (path, local) => ThreadPools.download(downloadOne(path, Paths.get(local), headOnly)) }
-      try wanted.map(_._1).zip(running).collect { case (path, found) if !found.get() => path }
-      catch {
-        case error: ExecutionException => throw error.getCause
-        case error: InterruptedException => throw Failures.interrupted(error)
-      } finally running.foreach(_.cancel(true))
-    }
+  /** Most files are small, and a request of an object store takes 20 ms and more. */
+  override def downloaders: Executor = ThreadPools.downloads
 
   override def head(path: String, bytes: Int): Option[Array[Byte]] =
     patiently("read", new Path(operatorFolder, path))(inner.head(path, bytes))
