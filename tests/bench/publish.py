@@ -22,7 +22,7 @@ from providers import BASELINE, REPOSITORY
 from results import compact, ended, load
 
 RESULTS: Final = Path(__file__).resolve().parent / "results"
-_ONE_RUN: Final = ("prepare", "leave")
+_ONE_RUN: Final = ("prepare", "leave", "leave_store")
 """Jobs that leave a checkpoint for others."""
 _MARKS: Final = ("<!-- bench:begin -->", "<!-- bench:end -->")
 _PAGES: Final = {"README.md": pages.readme, "docs/benchmarks.md": pages.benchmarks}

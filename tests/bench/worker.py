@@ -14,12 +14,12 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 import e2e
+import first_batch
 import keygroups
 import larger
 import memory
 import operators
 import recovery
-import remote
 import restart
 import s3_state
 import spi
@@ -37,8 +37,8 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "floor": e2e.measure_floor,
     "larger": larger.measure_larger,
     "s3": s3_state.measure_s3,
-    "leave_store": remote.leave_store,
-    "first_batch": remote.first_batch,
+    "leave_store": first_batch.leave_store,
+    "first_batch": first_batch.first_batch,
     "leave": restart.leave,
     "restart": restart.restart,
     **dict.fromkeys(operators.QUERIES, operators.measure_operator),
