@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from harness import jvm_pid
 from plan import Job
-from procs import peak_memory
+from procs import peak_of
 from providers import PROVIDERS
 from recovery import folder_bytes
 
@@ -55,7 +55,7 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
     """
     checkpoint = job.folder / "checkpoint"
     source = batches_of(spark, job.input)
-    with peak_memory(jvm_pid(spark)) as memory:
+    with peak_of(jvm_pid(spark)) as memory:
         writer = aggregated(source).writeStream.format("noop").outputMode("update").trigger(availableNow=True)
         query = writer.option("checkpointLocation", str(checkpoint)).start()
         query.awaitTermination()
@@ -65,7 +65,7 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
     if not complete or (PROVIDERS[job.provider].counts_keys and set(columns["state_rows"]) != {job.keys}):
         found = list(zip(columns["rows"], columns["state_rows"], strict=True))
         raise RuntimeError(f"expected {job.keys} keys after each of {job.rounds} batches, found (rows, keys) {found}")
-    return {**columns, "peak": memory.bytes, "state_bytes": folder_bytes(checkpoint / "state")}
+    return {**columns, "peak": memory.value, "state_bytes": folder_bytes(checkpoint / "state")}
 
 
 def batches_of(spark: SparkSession, folder: Path) -> DataFrame:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
+import dedupe
 import e2e
 import larger
 import operators
 from plan import Job
 from providers import BUILD
 
-_AGGREGATIONS: Final = ("query", "floor", "s3", "leave", "restart")
+_AGGREGATIONS: Final = ("query", "stores", "floor", "s3", "leave", "restart")
 _MOST_RESTARTS: Final = 20
 
 
@@ -21,6 +22,10 @@ def written(job: Job) -> Path:
     if job.part in _AGGREGATIONS:
         more = _MOST_RESTARTS if job.part in ("leave", "restart") else 0
         e2e.write_input(folder, job.keys, job.rows, job.rounds + more)
+        return folder
+    if job.part == "dedupe":
+        folder = BUILD / f"dedupe-{job.rows}-{job.rounds}"
+        dedupe.write_input(folder, job.rows, job.rounds)
         return folder
     if job.part == "larger":
         folder = BUILD / f"larger-{job.keys}-{job.gets}-{job.rows}-{job.rounds}"

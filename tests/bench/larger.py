@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from harness import jvm_pid
 from plan import Job
-from procs import own_bytes, peak_memory
+from procs import own_bytes, peak_of
 
 _HASHES: Final = 4  # of 128 digits each, and all of them twice: 1 KB that compresses by half in either provider
 
@@ -48,7 +48,7 @@ def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:
     rows = spark.readStream.schema("key long, batch long").option("maxFilesPerTrigger", 1).parquet(str(job.input))
     newest = rows.groupBy("key").agg(F.max_by(F.expr(_value()), "batch"))
     writer = newest.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
-    with peak_memory(jvm_pid(spark), own_bytes) as memory:
+    with peak_of(jvm_pid(spark), own_bytes) as memory:
         query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
         query.awaitTermination()
     progress = [p for p in query.recentProgress if p["numInputRows"]]
@@ -56,7 +56,7 @@ def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:
     if len(progress) != job.gets + job.rounds or keys[-1] != job.keys:
         raise RuntimeError(f"expected {job.keys} keys after {job.gets} + {job.rounds} batches, found {keys}")
     times = [p["durationMs"]["triggerExecution"] for p in progress]
-    return {"fill": times[: job.gets], "update": times[job.gets :], "peak": memory.bytes}
+    return {"fill": times[: job.gets], "update": times[job.gets :], "peak": memory.value}
 
 
 def _value() -> str:

@@ -81,11 +81,24 @@ def query(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     yield from _alternating([replace(job, part="floor")], sizes.repetitions, providers[:1])
 
 
+def dedupe(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Run a streaming query that keeps every row's key."""
+    job = replace(base, part="dedupe", rows=sizes.dedupe_rows, rounds=sizes.query_batches)
+    yield from _alternating([job], sizes.repetitions, providers)
+
+
 def partitions(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Run the streaming query over many small partitions."""
     job = replace(base, part="query", keys=sizes.spread_keys, rows=sizes.spread_rows, rounds=sizes.spread_batches)
     job = replace(job, conf={"spark.sql.shuffle.partitions": str(sizes.spread_partitions)})
     yield from _alternating([job], sizes.repetitions, providers)
+
+
+def stores(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Run it over thousands of partitions, and count what they take of an executor."""
+    job = replace(base, part="stores", keys=sizes.spread_keys, rows=sizes.spread_rows, rounds=sizes.stores_batches)
+    job = replace(job, conf={"spark.sql.shuffle.partitions": str(sizes.stores)})
+    yield from _alternating([job], sizes.repetitions, [name for name in providers if name != "rocksdb-untracked"])
 
 
 def operators(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -152,7 +165,9 @@ PARTS: Final[dict[str, Part]] = {
     "remote": remote,
     "memory": memory,
     "e2e": query,
+    "dedupe": dedupe,
     "partitions": partitions,
+    "stores": stores,
     "operators": operators,
     "profile": profile,
     "s3": s3,

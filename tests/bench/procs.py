@@ -51,21 +51,43 @@ def _measured(process: psutil.Process, measure: Callable[[psutil.Process], int])
         return 0
 
 
-class Peak:
-    """The largest sum of bytes that was seen."""
+def mappings(root: int) -> int:
+    """Count the memory mappings of a family: Linux allows a process 65,530."""
+    return sum(_weights(root, lambda process: _lines(Path(f"/proc/{process.pid}/maps"))))
 
-    bytes = 0
+
+def open_files(root: int) -> int:
+    """Count the open files of a family."""
+    return sum(_weights(root, lambda process: process.num_fds()))
+
+
+def threads(root: int) -> int:
+    """Count the threads of a family."""
+    return sum(_weights(root, lambda process: process.num_threads()))
+
+
+def _lines(path: Path) -> int:
+    try:
+        return path.read_bytes().count(b"\n")
+    except OSError:  # ended since it was listed
+        return 0
+
+
+class Peak:
+    """The largest sum that was seen."""
+
+    value = 0
 
 
 @contextmanager
-def peak_memory(root: int, measure: Callable[[int], int] = resident_bytes) -> Iterator[Peak]:
-    """Sample the bytes of a process and its descendants while a block runs."""
+def peak_of(root: int, measure: Callable[[int], int] = resident_bytes) -> Iterator[Peak]:
+    """Sample a measure of a process and its descendants while a block runs."""
     peak, done = Peak(), threading.Event()
 
     def watch() -> None:
         finished = False
         while not finished:
-            peak.bytes = max(peak.bytes, measure(root))
+            peak.value = max(peak.value, measure(root))
             finished = done.wait(_SAMPLE_SECONDS)
 
     thread = threading.Thread(target=watch, daemon=True)

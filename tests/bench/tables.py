@@ -206,6 +206,23 @@ def _query(records: list[Record], sizes: Sizes) -> Iterator[Table]:
         yield Table(f"End to end: {what}", lines, note)
 
 
+def _dedupe(records: list[Record], sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "dedupe"):
+        what = f"deduplication, {found[0]['rows']:,} new keys a batch, 2 partitions"
+        batch, bytes_a_batch = (
+            _each("batch", 1e3, sizes.query_warm_batches),
+            _once("state_bytes", 1e6 * found[0]["rounds"]),
+        )
+        lines = [
+            _line(found, "batch, s", batch, headline=what),
+            _line(
+                found, "checkpoint a batch, MB", bytes_a_batch, _times(1.0, *_BOTH), f"checkpoint of a batch: {what}"
+            ),
+        ]
+        note = "Append mode, noop sink; ids of 16 random hexadecimal digits."
+        yield Table(f"End to end: {what}", lines, note)
+
+
 def _partitions(records: list[Record], sizes: Sizes) -> Iterator[Table]:
     if found := _of(records, "query", group="partitions"):
         what = f"{found[0]['keys']:,} keys, {found[0]['rows']:,} rows a batch, {sizes.spread_partitions} partitions"
@@ -215,6 +232,21 @@ def _partitions(records: list[Record], sizes: Sizes) -> Iterator[Table]:
             _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
         ]
         yield Table(f"End to end: aggregation, {what}", lines, "Like the one before; tasks run two at a time.")
+
+
+def _stores(records: list[Record], sizes: Sizes) -> Iterator[Table]:
+    if found := _of(records, "stores"):
+        what = f"{sizes.stores:,} stores in one executor"
+        lines = [
+            _line(found, "batch after the first, s", _each("batch", 1e3, 1), headline=f"aggregation, {what}"),
+            _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
+            _line(found, "memory mappings, count", _once("mappings", 1)),
+            _line(found, "open files, count", _once("files", 1)),
+            _line(found, "threads, count", _once("threads", 1)),
+        ]
+        note = f"Aggregation, {found[0]['keys']:,} keys, {found[0]['rows']:,} rows a batch; a task for each store, "
+        note += "two at a time. Peaks of JVM and store process together."
+        yield Table(f"End to end: {what}", lines, note)
 
 
 def _operators(records: list[Record], sizes: Sizes) -> Iterator[Table]:
@@ -280,7 +312,9 @@ def _larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
 
 _MAKERS: Final = (
     _query,
+    _dedupe,
     _partitions,
+    _stores,
     _spi,
     _commit,
     _grown,

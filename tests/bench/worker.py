@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
+import dedupe
 import e2e
 import first_batch
 import keygroups
@@ -23,6 +24,7 @@ import recovery
 import restart
 import s3_state
 import spi
+import stores
 from plan import Job
 from providers import start_session, stop_session
 from servers.jars import jars
@@ -35,6 +37,8 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "memory": memory.measure_memory,
     "query": e2e.measure_query,
     "floor": e2e.measure_floor,
+    "dedupe": dedupe.measure_dedupe,
+    "stores": stores.measure_stores,
     "larger": larger.measure_larger,
     "s3": s3_state.measure_s3,
     "leave_store": first_batch.leave_store,
