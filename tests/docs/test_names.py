@@ -18,6 +18,7 @@ from docs.blocks import ALL, Block, pages
 from keygroups.configure import EXTENSIONS, EXTENSIONS_SETTING, PROVIDER, PROVIDER_CLASS, jars
 from keygroups.settings import DECLARATIONS, PREFIX
 from keygroups.tools.main import main
+from servers.jars import jars as server_jars
 from support.outside import environment
 from support.spark import ROOT
 
@@ -27,6 +28,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)")
 COMMAND = re.compile(r"keygroups\"? (conf(?: [^)|\n]*)?)")
 NOT_SETTINGS = re.compile(r"spark\.(conf|range|read|readStream|stop|streamingCheckpointManager|table)\b|yarn\.md")
 """Calls of the session, and a file."""
+HADOOP = "spark.hadoop."
 VOLUMES = "spark.kubernetes.executor.volumes."
 """The rest of such a name is the user's."""
 PAGES = [*pages(), ROOT / "conf" / "spark-defaults.conf"]
@@ -39,7 +41,7 @@ def test_our_settings(page: Path) -> None:
 
 
 def test_settings_of_spark() -> None:
-    """They are in the class files of Spark, or in Hadoop's defaults."""
+    """They are in the class files of Spark or of Hadoop's S3 client, or in Hadoop's defaults."""
     used = {name for page in PAGES for name in NAME.findall(page.read_text(encoding="utf-8"))}
     used = {name for name in used if not name.startswith(PREFIX[:-1]) and not NOT_SETTINGS.match(name)}
     assert used >= {"spark.executor.memoryOverhead", "spark.kubernetes.container.image"}
@@ -47,7 +49,16 @@ def test_settings_of_spark() -> None:
 
 
 def _is_known(name: str) -> bool:
+    if name.startswith(HADOOP):
+        return name.removeprefix(HADOOP).encode() in _constants_of_s3a()
     return (VOLUMES if name.startswith(VOLUMES) else name).encode() in _constants()
+
+
+@cache
+def _constants_of_s3a() -> bytes:
+    (client,) = server_jars("s3a").glob("hadoop-aws-*.jar")
+    with zipfile.ZipFile(client) as jar:
+        return jar.read("org/apache/hadoop/fs/s3a/Constants.class")
 
 
 @cache
