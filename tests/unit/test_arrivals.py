@@ -13,6 +13,7 @@ from keygroups.checkpoint.manifest import FileRef
 from keygroups.runs.local import LocalRuns
 from keygroups.segment.file import Segment
 from keygroups.store.downloads import Downloads, Wanted
+from keygroups.store.restored import RestoredFiles
 from keygroups.store.version import Version, VersionKey
 from support.local_store import LocalStore, rows_of
 
@@ -97,6 +98,32 @@ def test_an_operation_that_the_jvm_gave_up_leaves_no_local_file(local: LocalStor
     gc.collect()
     assert rows_of(version) == ALL
     assert len(list(segments.iterdir())) == BATCHES
+
+
+def test_attempts_share_no_restored_file(local: LocalStore, latest: Version) -> None:
+    """Rows are checked against a catalog: those that have passed that of one attempt need not pass that of another."""
+    segment = local.load(latest).plan[0].pieces[0].segment
+    files = RestoredFiles()
+    files.of("operation", "0/v1")["0/s1"] = segment
+    assert files.of("operation", "0/v2") == {}
+    assert files.of("operation", "0/v1") == {"0/s1": segment}
+    assert files.of("another", "0/v1") == {}
+
+
+def test_a_damaged_attempt_has_no_file_restored_again(
+    local: LocalStore, latest: Version, restored: Counter[str]
+) -> None:
+    """Each call meets it anew, and goes on with what the other attempt has so far."""
+    parent = local.load(latest)
+    attempts = [local.write(parent, {n: n for n in range(50, 60)}, 60) for _ in range(2)]
+    local.reopened()
+    restored.clear()
+    (newest,) = local.checkpoint.glob(f"v*_{attempts[1].key.checkpoint_id}.*")
+    newest.write_bytes(newest.read_bytes()[:-40])
+    version = local.call(lambda downloads: local.store.load(VersionKey(BATCHES + 1), downloads))
+    assert rows_of(version) == {n: n for n in range(60)}
+    assert version.key == attempts[0].key
+    assert [restored[f"0/{path.name}"] for path in sorted(local.checkpoint.iterdir())[:BATCHES]] == [1] * BATCHES
 
 
 def test_the_files_of_two_operations_are_apart(local: LocalStore, latest: Version, restored: Counter[str]) -> None:

@@ -155,7 +155,7 @@ class Loader:
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]
         known = {f: segment for f in needed if (segment := self._in_memory(f, manifest.catalog)) is not None}
-        restored = self._restored.of(downloads.folder)
+        restored = self._restored.of(downloads.folder, ref.path)
         while waiting := {f.path: f for f in needed if f not in known and f.path not in restored}:
             arrived = [file for path, file in waiting.items() if downloads.has(path)]
             if not arrived:

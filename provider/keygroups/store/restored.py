@@ -21,7 +21,7 @@ class RestoredFiles:
     """
 
     def __init__(self) -> None:
-        self._current: tuple[str, dict[str, Segment]] = ("", {})
+        self._current: tuple[str, dict[str, dict[str, Segment]]] = ("", {})
 
     @contextmanager
     def kept_for(self, operation: str) -> Iterator[None]:
@@ -40,9 +40,13 @@ class RestoredFiles:
             if not goes_on and self._current[0] == operation:
                 self._current = ("", {})
 
-    def of(self, operation: str) -> dict[str, Segment]:
-        """What the operation has restored so far; the caller adds to it."""
-        current, segments = self._current
+    def of(self, operation: str, version_file: str) -> dict[str, Segment]:
+        """What the operation has restored so far for one version file; the caller adds to it.
+
+        Another attempt's version file may have another catalog, which the rows were not checked against.
+        """
+        current, attempts = self._current
         if current != operation:
-            self._current = current, segments = operation, {}
-        return segments
+            attempts = {}
+            self._current = operation, attempts
+        return attempts.setdefault(version_file, {})
