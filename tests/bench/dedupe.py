@@ -14,28 +14,23 @@ from e2e import FILES_PER_BATCH
 from plan import Job
 from recovery import folder_bytes
 
+_SCHEMA: Final = "id string"
+
 
 def write_input(folder: Path, rows: int, batches: int) -> None:
-    """Write the input once: event ids of 16 hexadecimal digits, as random as those of a UUID.
+    """Write the input: event ids of 16 hexadecimal digits, as random as those of a UUID.
 
     Args:
-        folder: Where the files go; kept when it is complete.
+        folder: Where the files go; exists.
         rows: Rows of a batch.
         batches: Number of batches.
     """
-    if (folder / "_complete").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(42)
     for batch in range(batches):
         for part in range(FILES_PER_BATCH):
             ids = random.integers(0, 2**63, rows // FILES_PER_BATCH)
             table = pa.table({"id": [f"{number:016x}" for number in ids.tolist()]})
             pq.write_table(table, folder / f"{batch:04}-{part}.parquet")
-    (folder / "_complete").touch()
-
-
-_SCHEMA: Final = "id string"
 
 
 def measure_dedupe(spark: SparkSession, job: Job) -> dict[str, Any]:

@@ -22,24 +22,20 @@ _SCHEMA: Final = "key long, amount long"
 
 
 def write_input(folder: Path, keys: int, rows: int, batches: int) -> None:
-    """Write the input once: a batch is two Parquet files; the first one meets every key, the others random ones.
+    """Write the input: a batch is two Parquet files; the first one meets every key, the others random ones.
 
     Args:
-        folder: Where the files go; kept when it is complete.
+        folder: Where the files go; exists.
         keys: Number of distinct keys.
         rows: Rows of a batch.
         batches: Number of batches.
     """
-    if (folder / "_complete").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(42)
     for batch in range(batches):
         numbers = random.permutation(keys) if batch == 0 else random.integers(0, keys, rows)
         for part, chunk in enumerate(np.array_split(numbers, FILES_PER_BATCH)):
             table = pa.table({"key": chunk * 1_000_003, "amount": random.integers(0, 1000, len(chunk))})
             pq.write_table(table, folder / f"{batch:04}-{part}.parquet")
-    (folder / "_complete").touch()
 
 
 def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -18,21 +19,26 @@ _MOST_RESTARTS: Final = 20
 
 def written(job: Job) -> Path:
     """Give the folder with the input of a job; empty for a job that has none."""
-    folder = BUILD / f"input-{job.keys}-{job.rows}-{job.rounds}"
     if job.part in _AGGREGATIONS:
-        more = _MOST_RESTARTS if job.part in ("leave", "restart") else 0
-        e2e.write_input(folder, job.keys, job.rows, job.rounds + more)
-        return folder
+        batches = job.rounds + (_MOST_RESTARTS if job.part in ("leave", "restart") else 0)
+        name = f"input-{job.keys}-{job.rows}-{job.rounds}"
+        return _once(name, lambda folder: e2e.write_input(folder, job.keys, job.rows, batches))
     if job.part == "dedupe":
-        folder = BUILD / f"dedupe-{job.rows}-{job.rounds}"
-        dedupe.write_input(folder, job.rows, job.rounds)
-        return folder
+        return _once(f"dedupe-{job.rows}-{job.rounds}", lambda folder: dedupe.write_input(folder, job.rows, job.rounds))
     if job.part == "larger":
-        folder = BUILD / f"larger-{job.keys}-{job.gets}-{job.rows}-{job.rounds}"
-        larger.write_input(folder, job)
-        return folder
+        name = f"larger-{job.keys}-{job.gets}-{job.rows}-{job.rounds}"
+        return _once(name, lambda folder: larger.write_input(folder, job))
     if job.part in operators.QUERIES:
-        folder = BUILD / f"operators-{job.keys}-{job.rounds}"
-        operators.write_input(folder, job.keys, job.rounds)
-        return folder
+        name = f"operators-{job.keys}-{job.rounds}"
+        return _once(name, lambda folder: operators.write_input(folder, job.keys, job.rounds))
     return Path()
+
+
+def _once(name: str, write: Callable[[Path], None]) -> Path:
+    """Give the folder of that name, written unless a complete one is there."""
+    folder = BUILD / name
+    if not (folder / "_complete").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write(folder)
+        (folder / "_complete").touch()
+    return folder

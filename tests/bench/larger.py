@@ -19,21 +19,17 @@ _HASHES: Final = 4  # of 128 digits each, and all of them twice: 1 KB that compr
 
 
 def write_input(folder: Path, job: Job) -> None:
-    """Write the input once: files of new keys, each a batch, then files of random ones.
+    """Write the input: files of new keys, each a batch, then files of random ones.
 
     Args:
-        folder: Where the files go; kept when it is complete.
+        folder: Where the files go; exists.
         job: Its ``keys`` are filled in ``gets`` batches, then come ``rounds`` batches of ``rows``.
     """
-    if (folder / "_complete").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(42)
     fills = np.array_split(random.permutation(job.keys), job.gets)
     updates = [random.integers(0, job.keys, job.rows) for _ in range(job.rounds)]
     for batch, keys in enumerate([*fills, *updates]):
         pq.write_table(pa.table({"key": keys, "batch": np.full(len(keys), batch)}), folder / f"{batch:04}.parquet")
-    (folder / "_complete").touch()
 
 
 def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:

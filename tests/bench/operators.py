@@ -25,16 +25,13 @@ MAP_ENTRIES: Final = 100
 
 
 def write_input(folder: Path, keys: int, batches: int) -> None:
-    """Write the input once: a batch is two Parquet files with a row for each key, a minute after the batch before.
+    """Write the input: a batch is two Parquet files with a row for each key, a minute after the batch before.
 
     Args:
-        folder: Where the files go; kept when it is complete.
+        folder: Where the files go; exists.
         keys: Number of distinct keys, and rows of a batch.
         batches: Number of batches.
     """
-    if (folder / "_complete").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(42)
     for batch in range(batches):
         times = _START + batch * _MINUTE + random.integers(0, _MINUTE, keys)
@@ -46,7 +43,6 @@ def write_input(folder: Path, keys: int, batches: int) -> None:
         for part, rows in enumerate(np.array_split(np.arange(keys), _FILES_PER_BATCH)):
             table = pa.table({name: column.take(pa.array(rows)) for name, column in columns.items()})
             pq.write_table(table, folder / f"{batch:04}-{part}.parquet")
-    (folder / "_complete").touch()
 
 
 def measure_operator(spark: SparkSession, job: Job) -> dict[str, Any]:

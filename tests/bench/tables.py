@@ -209,10 +209,8 @@ def _query(records: list[Record], sizes: Sizes) -> Iterator[Table]:
 def _dedupe(records: list[Record], sizes: Sizes) -> Iterator[Table]:
     if found := _of(records, "dedupe"):
         what = f"deduplication, {found[0]['rows']:,} new keys a batch, 2 partitions"
-        batch, bytes_a_batch = (
-            _each("batch", 1e3, sizes.query_warm_batches),
-            _once("state_bytes", 1e6 * found[0]["rounds"]),
-        )
+        batch = _each("batch", 1e3, sizes.query_warm_batches)
+        bytes_a_batch = _once("state_bytes", 1e6 * found[0]["rounds"])
         lines = [
             _line(found, "batch, s", batch, headline=what),
             _line(

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,18 +46,32 @@ LONG, TEXT = schema("long"), schema("string")
     ],
 )
 @pytest.mark.parametrize("count", [1, 40])
+@pytest.mark.parametrize("is_fixed", [False, True])
 def test_rows_that_point_outside_of_themselves_are_refused(
-    family: Family, key: bytes, value: bytes, count: int
+    family: Family, key: bytes, value: bytes, count: int, is_fixed: bool
 ) -> None:
     """Spark would read what lies beside them in memory."""
     n = np.arange(count, dtype=np.uint64)
-    rows = Block(n, n.astype(np.int32), column([key] * count), column([value] * count), family.id)
+    keys, values = column([key] * count), column([value] * count)
+    if not is_fixed:
+        keys, values = keys.cast(pa.binary()), values.cast(pa.binary())
+    rows = Block(n, n.astype(np.int32), keys, values, family.id)
     if family.id == 0:
         with pytest.raises(ValueError, match=r"row|list|ordering|JSON|schema"):
             RowCheck(Catalog((family,), 1))(rows)
     else:
         with pytest.raises(ValueError, match="column family 1, but only numbers below 1"):
             RowCheck(Catalog((), 1))(rows)
+
+
+def test_the_width_of_removed_rows_does_not_matter() -> None:
+    """A column without any row has the width that it was padded to."""
+    one = np.zeros(1, np.uint64)
+    family = Family(0, "f", LONG, LONG, encoder("NoPrefixKey"))
+    check = RowCheck(Catalog((family,), 1))
+    check(Block(one, one.astype(np.int32), column([row(1)]), pa.nulls(1, pa.binary(8))))
+    with pytest.raises(ValueError, match="a row of 8 bytes where its 1 columns take 16"):
+        check(Block(one, one.astype(np.int32), column([row(1)]), pa.array([bytes(8)], pa.binary(8))))
 
 
 def test_good_rows_pass() -> None:

@@ -61,7 +61,7 @@ class RowCheck:
 def _check_column(column: pa.Array, shape: RowShape, *, lists: bool = False) -> None:
     """Check the rows, or lists of rows, of a column. Raises ValueError."""
     if pa.types.is_fixed_size_binary(column.type) and not shape.variable and not lists:
-        _check_width(column.type.byte_width, shape)
+        _check_width(column, shape)
         return
     words, starts, ends = _words(column)
     if lists:
@@ -69,11 +69,12 @@ def _check_column(column: pa.Array, shape: RowShape, *, lists: bool = False) -> 
     _check_rows(words, starts, ends, shape)
 
 
-def _check_width(width: int, shape: RowShape) -> None:
+def _check_width(column: pa.FixedSizeBinaryArray, shape: RowShape) -> None:
     """Check rows of one width, none of which points to anything. Raises ValueError."""
+    width, has_rows = column.type.byte_width, column.null_count < len(column)
     if width % 8:
         raise ValueError("a row whose length is not a multiple of 8")
-    if (length := width - shape.head - shape.tail) < shape.fixed:
+    if has_rows and (length := width - shape.head - shape.tail) < shape.fixed:
         raise ValueError(f"a row of {length} bytes where its {shape.fields} columns take {shape.fixed}")
 
 
