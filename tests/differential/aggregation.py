@@ -27,12 +27,21 @@ def total(events: DataFrame) -> DataFrame:
     return events.agg(F.count("*").alias("n"), F.sum("v").alias("sum"), F.max("ts").alias("last"))
 
 
+def newest(events: DataFrame) -> DataFrame:
+    """Values much larger than their keys."""
+    return events.groupBy("k").agg(F.max_by(F.concat_ws("/", "name", F.repeat("name", 3)), "id").alias("newest"))
+
+
 UNLOAD = "spark.sql.streaming.stateStore.unloadOnCommit"
 MANY_KEYS = Shape(batches=5, rows=4000, keys=2000, padding=60)
+IN_FILES = {"spark.sql.streaming.stateStore.keyGroups.mappedValueBytes": "1"}
 
 CASES = [
     Case("grouped update", grouped, "update"),
     Case("grouped, full write buffers", grouped, "update", TIGHT, shape=MANY_KEYS),
+    Case(
+        "newest, values in files", newest, "update", IN_FILES, shape=Shape(batches=5, rows=1500, keys=500, padding=100)
+    ),
     Case("grouped complete, format 1", grouped, "complete", {FORMAT: "1"}),
     Case("window append", windowed),
     Case("window update, format 1", windowed, "update", {FORMAT: "1"}),

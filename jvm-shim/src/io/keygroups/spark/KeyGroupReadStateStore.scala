@@ -9,7 +9,10 @@ class KeyGroupReadStateStore(override val id: StateStoreId, val session: Session
     val provider: KeyGroupStateStoreProvider) extends ReadStateStore with Reads with DeclaresFamilies {
   override val version: Long = session.version.key.version
 
-  Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => release()))
+  Option(TaskContext.get()).foreach { context =>
+    context.addTaskCompletionListener[Unit](_ => release())
+    OpenStores.add(context, this)
+  }
 
   override def abort(): Unit = release()
   override def release(): Unit = session.close()

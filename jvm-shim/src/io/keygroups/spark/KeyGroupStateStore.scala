@@ -39,6 +39,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       if (state == Updating) abort()
       session.close()
     }
+    OpenStores.add(context, this)
   }
 
   override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {

@@ -67,6 +67,9 @@ trait Reads { this: ReadStateStore =>
     last
   }
 
+  /** The family that operators without column families use. */
+  private[spark] def defaultFamily: FamilySession = family(StateStore.DEFAULT_COL_FAMILY_NAME, "get")
+
   protected final def forgetFamily(): Unit = lastName = null
 
   protected final def listFamily(name: String, operation: String): FamilySession = {

@@ -20,6 +20,10 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
   def valueLength(row: Int): Int = values.length(row)
   /** Copy a value to a place in an array. */
   def copyValue(row: Int, target: Array[Byte], at: Long): Unit = values.copy(row, target, at)
+  /** Whether its values are in the file alone. */
+  def hasValuesInFile: Boolean = values.isInFile
+  /** Add the read of a value, if that is in the file alone. */
+  def readLater(row: Int, reads: FileReads): Unit = values.readLater(row, reads)
   def isTombstone(row: Int): Boolean =
     validity != 0 && (Platform.getByte(null, validity + (row >>> 3)) & (1 << (row & 7))) == 0
 

@@ -39,6 +39,16 @@ private[segment] final class SegmentFile(path: Path) {
     }
   }
 
+  /** Read bytes that nobody wants yet into the page cache. */
+  def touch(position: Long, length: Int, scratch: Array[Byte]): Unit = {
+    var done = 0
+    while (done < length) {
+      val piece = math.min(length - done, scratch.length)
+      readFully(ByteBuffer.wrap(scratch, 0, piece), position + done)
+      done += piece
+    }
+  }
+
   /** Read until a buffer is full. */
   def readFully(target: ByteBuffer, position: Long): Unit = {
     val start = target.position()

@@ -3,7 +3,7 @@ package io.keygroups.spark.session
 import io.keygroups.spark.bridge.ChunkMessage
 import io.keygroups.spark.keys.{KeyOrder, KeyProbe}
 import io.keygroups.spark.memory.Bytes
-import io.keygroups.spark.segment.MappedRun
+import io.keygroups.spark.segment.{FileReads, MappedRun}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 import org.apache.spark.unsafe.Platform
 
@@ -60,6 +60,16 @@ final class FamilySession(private[session] val session: Session, val family: Fam
     session.requireOpen()
     probe.set(key)
     new ValueList(family.values, gather(probe.keyHash, probe.locator, probe.base, probe.offset, probe.length))
+  }
+
+  /** Whether a lookup may have to read a file. */
+  def readsFiles: Boolean = sealedRows.haveValuesInFiles
+
+  /** Add what a lookup of the key would read from a file. */
+  def readLater(key: UnsafeRow, reads: FileReads): Unit = {
+    session.requireOpen()
+    probe.set(key)
+    if (overlays.find(probe) == 0) sealedRows.readLater(probe, reads)
   }
 
   def exists(key: UnsafeRow): Boolean = {

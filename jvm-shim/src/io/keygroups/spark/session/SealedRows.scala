@@ -1,7 +1,7 @@
 package io.keygroups.spark.session
 
 import io.keygroups.spark.keys.KeyProbe
-import io.keygroups.spark.segment.{Block, Part}
+import io.keygroups.spark.segment.{Block, FileReads, Part}
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow
 
 /**
@@ -52,6 +52,12 @@ final class SealedRows(horizon: Long) {
   /** The value of a key; null if it is not stored or has expired. */
   def get(probe: KeyProbe, codec: ValueCodec): UnsafeRow =
     if (isVisible(probe)) codec.read(block, row) else null
+
+  /** Whether a lookup may have to read a file. */
+  def haveValuesInFiles: Boolean = newestFirst.exists(_.blocks.exists(_.hasValuesInFile))
+
+  /** Add the read of a key's value, if that is in a file alone. */
+  def readLater(probe: KeyProbe, reads: FileReads): Unit = if (isVisible(probe)) block.readLater(row, reads)
 
   /**
    * The values of a key: those of its newest row, after those of the older rows that it was appended to. They live as long
