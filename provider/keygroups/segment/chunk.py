@@ -101,18 +101,21 @@ def read_columns(chunk: Chunk) -> tuple[Headers, pa.Array, pa.Array]:
 
 def _sorted_block(chunk: Chunk) -> Block:
     header, key, value = read_columns(chunk)
-    flags = header["flags"]
+    flags = np.ascontiguousarray(header["flags"])
     rows = _needed(flags)
     appended = (flags & APPENDED) != 0
     if appended.any():
         return _folded(chunk, header, rows[::-1], key, value, appended)
-    locator = np.ascontiguousarray(header["locator"])[rows]
-    order, _ = sort_rows(locator, key.take(arrow(rows)) if len(rows) < chunk.rows else key, runs=False)
-    rows = rows[order]
-    indices = arrow(rows)
+    locator = np.ascontiguousarray(header["locator"])
+    if len(rows) < chunk.rows:
+        order, _ = sort_rows(locator[rows], key.take(arrow(rows)), runs=False)
+        order = rows[order]
+    else:
+        order, _ = sort_rows(locator, key, runs=False)
+    indices = arrow(order)
     return Block(
         locator[order],
-        header["key_group"][rows].astype(np.uint16),
+        header["key_group"].astype(np.uint16)[order],
         key.take(indices),
         _narrow(value.take(indices)),
         chunk.family,
@@ -131,7 +134,7 @@ def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.
         chunk.family,
         pa.Array.from_buffers(pa.bool_(), len(rows), [None, bits]),
     )
-    return fold(block, *sort_rows(block.locator, block.key, runs=True))
+    return fold(block, *sort_rows(block.locator, block.key, runs=False))
 
 
 def _needed(flags: npt.NDArray[np.int32]) -> Rows:
