@@ -116,10 +116,11 @@ class FamilyForm:
 
     def _has_locators(self, block: Block) -> bool:
         """Whether the locators follow from the keys: judged by the first row and the last."""
-        ends = np.array([0, len(block) - 1])
+        ends = [0, len(block) - 1]
         try:
             placed(block.key)
-            found = self._keys.locators(block.key.take(arrow(ends)), block.key_group[ends])
+            keys = pa.concat_arrays([block.key.slice(end, 1) for end in ends])
+            found = self._keys.locators(keys, block.key_group[ends])
         except ValueError:
             return False
         return found is not None and bool((found == block.locator[ends]).all())

@@ -173,8 +173,11 @@ class _Body:
 
 
 def _options(compression: str) -> ipc.IpcWriteOptions:
-    """Columns are compressed one after another: in threads of Arrow's a batch of 500 rows takes twice as long, and one
-    of 316,000 rows 12% more of the processors, which have other commits to do."""
+    """Columns are compressed one after another.
+
+    In threads of Arrow's, a batch of 500 rows takes twice as long, and 316,000 rows take 12% more of the processors,
+    which have other commits to do.
+    """
     level = ZSTD_LEVEL if compression == "zstd" else None
     codec = None if compression == "none" else pa.Codec(compression, compression_level=level)
     return ipc.IpcWriteOptions(compression=codec, use_threads=False)
