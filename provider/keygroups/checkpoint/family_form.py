@@ -8,7 +8,10 @@ same bytes again is stored as bytes, and so are lists and Spark's own encodings 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,13 +25,15 @@ from keygroups.segment.arrays import arrow, numpy
 from keygroups.segment.block import Block, Locators
 
 ROW_ENCODING = "unsaferow"
+FORMS_IN_MEMORY: Final = 256
+"""Those of the families in use. Reading their schemas takes 50 us or more, for each file of a commit."""
 
 
 class FamilyForm:
-    """The form of a family's rows in files.
+    """The form of a family's rows in files. It never changes, so threads may share it.
 
     Args:
-        family: as the catalog of a file describes it.
+        family: as the catalog of a file describes it; the number of keys does not matter.
 
     Raises:
         ValueError: the catalog does not define it.
@@ -111,17 +116,18 @@ class FamilyForm:
 
     def _has_locators(self, block: Block) -> bool:
         """Whether the locators follow from the keys: judged by the first row and the last."""
-        ends = np.array([0, len(block) - 1])
+        ends = [0, len(block) - 1]
         try:
             placed(block.key)
-            found = self._keys.locators(block.key.take(arrow(ends)), block.key_group[ends])
+            keys = pa.concat_arrays([block.key.slice(end, 1) for end in ends])
+            found = self._keys.locators(keys, block.key_group[ends])
         except ValueError:
             return False
         return found is not None and bool((found == block.locator[ends]).all())
 
 
 class Forms:
-    """The forms of the families of a catalog, each made at its first use."""
+    """The forms of the families of a catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._families = {family.id: family for family in catalog.families}
@@ -132,8 +138,13 @@ class Forms:
         if family not in self._known:
             if family not in self._families:
                 raise ValueError(f"rows of column family {family}, which the file's catalog does not have")
-            self._known[family] = FamilyForm(self._families[family])
+            self._known[family] = _form(msgspec.structs.replace(self._families[family], num_keys=0))
         return self._known[family]
+
+
+@lru_cache(FORMS_IN_MEMORY)
+def _form(family: Family) -> FamilyForm:
+    return FamilyForm(family)
 
 
 def _as_bytes(column: pa.Array) -> pa.BinaryArray:

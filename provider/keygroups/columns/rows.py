@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from keygroups.columns.kinds import Fields
+from keygroups.columns.plain import is_plain, show_plain
 from keygroups.columns.shown import hide, show
 from keygroups.columns.slots import join, split
 from keygroups.segment.arrays import arrow, mask
@@ -27,10 +28,13 @@ def to_columns(rows: pa.Array, fields: Fields) -> pa.StructArray | None:
     """
     present = rows.drop_null() if rows.null_count else rows
     try:
-        shown = [show(slot, field.kind) for slot, field in zip(split(present, fields), fields, strict=True)]
-        columns = _struct(shown, fields, len(present))
-        if not _same(present, to_rows(columns, fields)):
-            return None
+        if len(present) and is_plain(fields):
+            columns = _struct(show_plain(present, fields), fields, len(present))
+        else:
+            shown = [show(slot, field.kind) for slot, field in zip(split(present, fields), fields, strict=True)]
+            columns = _struct(shown, fields, len(present))
+            if not _same(present, to_rows(columns, fields)):
+                return None
     except ValueError:
         return None
     return _spread(columns, rows) if rows.null_count else columns

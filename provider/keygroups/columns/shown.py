@@ -40,10 +40,10 @@ def _shown(slot: Slot, kind: Kind) -> pa.Array:
     if pa.types.is_boolean(kind.shown):
         data = np.packbits(slot.words != 0, bitorder="little")
     elif pa.types.is_decimal(kind.shown):
-        low = slot.words.view(np.int64) if slot.words.flags.c_contiguous else slot.words.astype(np.int64)
+        low = np.ascontiguousarray(slot.words).view(np.int64)
         data = np.stack([low, low >> 63], axis=1)
     else:
-        data = slot.words.astype(kind.number)
+        data = np.ascontiguousarray(slot.words.astype(kind.number, copy=False))
     return pa.Array.from_buffers(kind.shown, count, [validity, pa.py_buffer(data)], nulls)
 
 
@@ -68,7 +68,9 @@ def hide(values: pa.Array, kind: Kind) -> Slot:
         words = pairs[0::2]
     else:
         number = np.dtype(kind.number)
-        words = np.frombuffer(values.buffers()[1], number, count, values.offset * number.itemsize).astype(np.uint64)
+        words = np.frombuffer(values.buffers()[1], number, count, values.offset * number.itemsize).astype(
+            np.uint64, copy=False
+        )
     return Slot(valid, words if valid is None else np.where(valid, words, np.uint64(0)))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -53,22 +54,40 @@ class Placed:
     Attributes:
         data: the memory, as bytes of an Arrow array.
         words: the same in words.
-        starts: int64[n], where each row begins, in words.
-        sizes: int64[n], words of each row.
+        count: number of rows.
+        first: where the first row begins, in words.
         width: words of each row if all have the same, else 0.
+        bounds: int64[count + 1], where each row begins and the last one ends, in words; None if ``width`` says it.
     """
 
     data: pa.Buffer
     words: Words
-    starts: Numbers
-    sizes: Numbers
+    count: int
+    first: int
     width: int
+    bounds: Numbers | None
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """int64[count], where each row begins, in words."""
+        if self.bounds is None:
+            return np.arange(self.first, self.first + self.count * self.width, self.width or 1, dtype=np.int64)
+        return self.bounds[:-1]
+
+    @cached_property
+    def sizes(self) -> Numbers:
+        """int64[count], words of each row."""
+        return np.full(self.count, self.width) if self.bounds is None else np.diff(self.bounds)
+
+    @property
+    def least(self) -> int:
+        """Words of the shortest row, if there are rows."""
+        return self.width or int(self.sizes.min())
 
     def word(self, number: int) -> Words:
         """A word of each row, all of which have it."""
-        if self.width and len(self.starts):
-            first = int(self.starts[0])
-            return self.words[first : first + len(self.starts) * self.width].reshape(-1, self.width)[:, number]
+        if self.width:
+            return self.words[self.first :][: self.count * self.width].reshape(-1, self.width)[:, number]
         return self.words[self.starts + number]
 
 
@@ -84,23 +103,29 @@ def placed(rows: pa.Array) -> Placed:
     data = rows.buffers()[-1] or pa.py_buffer(b"")
     words = np.frombuffer(data, np.uint64, data.size // WORD)
     if pa.types.is_fixed_size_binary(rows.type):
-        width = int(rows.type.byte_width)
-        bounds = np.arange(rows.offset, rows.offset + len(rows) + 1, dtype=np.int64) * width
+        width, bounds = int(rows.type.byte_width), None
+        first, last = rows.offset * width, (rows.offset + len(rows)) * width
+        uneven = width % WORD > 0 and len(rows) > 0
     else:
         bounds = np.frombuffer(rows.buffers()[1], np.int32, len(rows) + 1, rows.offset * 4).astype(np.int64)
         sizes = np.diff(bounds)
         width = int(sizes[0]) if len(sizes) and bool((sizes == sizes[0]).all()) else 0
-    if (bounds & (WORD - 1)).any():
+        first, last, uneven = int(bounds[0]), int(bounds[-1]), bool((bounds & (WORD - 1)).any())
+    if uneven or first % WORD:
         raise ValueError("a row whose length is not a multiple of 8")
-    if int(bounds[-1]) > MAX_BYTES:
-        raise ValueError(f"{len(rows)} rows that end at byte {int(bounds[-1])}")
-    bounds >>= 3
-    return Placed(data, words, bounds[:-1], np.diff(bounds), width // WORD)
+    if last > MAX_BYTES:
+        raise ValueError(f"{len(rows)} rows that end at byte {last}")
+    return Placed(data, words, len(rows), first // WORD, width // WORD, None if bounds is None else bounds >> 3)
+
+
+def null_words(fields: Fields) -> int:
+    """Words of the null bits."""
+    return (len(fields) + 63) // 64
 
 
 def head_words(fields: Fields) -> int:
     """Words of the null bits and of one word for each field: no row is shorter."""
-    return _bits(fields) + len(fields)
+    return null_words(fields) + len(fields)
 
 
 def split(rows: pa.Array, fields: Fields) -> list[Slot]:
@@ -114,15 +139,15 @@ def split(rows: pa.Array, fields: Fields) -> list[Slot]:
         ValueError: a row is too short, or a value lies outside of its row.
     """
     where = placed(rows)
-    if len(rows) and int(where.sizes.min()) < head_words(fields):
-        raise ValueError(f"a row of {int(where.sizes.min()) * WORD} bytes, shorter than its {len(fields)} fields")
-    masks = [where.word(number) for number in range(_bits(fields))]
+    if len(rows) and where.least < head_words(fields):
+        raise ValueError(f"a row of {where.least * WORD} bytes, shorter than its {len(fields)} fields")
+    masks = [where.word(number) for number in range(null_words(fields))]
     slots = []
     for number, field in enumerate(fields):
         mask = masks[number // 64]
         valid = (mask >> np.uint64(number % 64) & np.uint64(1)) == 0 if mask.any() else None
         valid = None if valid is None or bool(valid.all()) else valid
-        word = where.word(_bits(fields) + number)
+        word = where.word(null_words(fields) + number)
         if field.kind.number is None:
             slots.append(Slot(valid, word, _values(where, word, valid)))
         else:
@@ -139,7 +164,7 @@ def join(count: int, fields: Fields, slots: Sequence[Slot]) -> pa.Array:
     Raises:
         ValueError: the rows take too many bytes.
     """
-    bits, head = _bits(fields), head_words(fields)
+    bits, head = null_words(fields), head_words(fields)
     if count * head * WORD > MAX_HEAD_BYTES:
         raise ValueError(f"{count} rows of {len(fields)} columns are too many for one block")
     heads = np.zeros((count, head), np.uint64)
@@ -171,7 +196,7 @@ def inner(rows: pa.Array, skipped: int, left_out: int) -> pa.Array:
     where = placed(rows)
     starts, sizes = where.starts * WORD + skipped, where.sizes * WORD - skipped - left_out
     if len(rows) and int(sizes.min()) < 0:
-        raise ValueError(f"a row of {int(where.sizes.min()) * WORD} bytes")
+        raise ValueError(f"a row of {where.least * WORD} bytes")
     return _narrowed(_every_other(where.data, starts, sizes))
 
 
@@ -180,10 +205,6 @@ def beside(rows: pa.Array, words: Words, *, after: bool) -> pa.Array:
     order = np.arange(2 * len(rows), dtype=np.int64).reshape(2, -1).T
     both = [rows.cast(pa.binary()), _binary(words)]
     return _narrowed(_paired(pa.concat_arrays(both if after else both[::-1]), order))
-
-
-def _bits(fields: Fields) -> int:
-    return (len(fields) + 63) // 64
 
 
 def _values(where: Placed, word: Words, valid: Bools | None) -> pa.BinaryArray:

@@ -8,6 +8,7 @@ number of rows may share a locator, and they may continue in the next block.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -50,9 +51,9 @@ class Block:
     def __len__(self) -> int:
         return len(self.locator)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
-        """Bytes of all columns."""
+        """Bytes of all columns. A commit asks five times, and Arrow takes 3 us for a column."""
         columns = (self.locator, self.key_group, self.key, self.value, self.appended, self.written)
         return sum(int(column.nbytes) for column in columns if column is not None)
 
@@ -101,15 +102,18 @@ class Block:
     def of(batch: pa.RecordBatch) -> Block:
         """A block over the columns of a record batch, without a copy. Raises ValueError if it mixes families."""
         names = batch.schema.names
-        families = numpy(batch.column("family")) if "family" in names and len(batch) else np.zeros(1, np.uint16)
-        if (families != families[0]).any():
-            raise ValueError(f"a record batch holds rows of {len(np.unique(families))} column families")
+        family = 0
+        if "family" in names and len(batch):
+            families = numpy(batch.column("family"))
+            if (families != families[0]).any():
+                raise ValueError(f"a record batch holds rows of {len(np.unique(families))} column families")
+            family = int(families[0])
         return Block(
             numpy(batch.column("locator")),
             numpy(batch.column("key_group")),
             batch.column("key"),
             batch.column("value"),
-            int(families[0]),
+            family,
             batch.column("appended") if "appended" in names else None,
             numpy(batch.column("written")) if "written" in names else None,
         )

@@ -29,8 +29,8 @@ def read_changelog(chunks: Sequence[Chunk]) -> list[Block]:
 
 
 def _block(chunk: Chunk) -> Block:
-    header, key, value = read_columns(chunk)
-    bits = pa.py_buffer(np.packbits((header["flags"] & APPENDED) != 0, bitorder="little"))
+    header, flags, key, value = read_columns(chunk)
+    bits = pa.py_buffer(np.packbits((flags & APPENDED) != 0, bitorder="little"))
     appended = pa.Array.from_buffers(pa.bool_(), len(header), [None, bits])
     number = np.ascontiguousarray(header["locator"])
     return Block(number, header["key_group"].astype(np.uint16), key, value, chunk.family, appended)

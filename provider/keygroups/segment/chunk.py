@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,9 +20,10 @@ from keygroups.errors import CapacityError, InternalError
 from keygroups.segment.arrays import arrow, mask
 from keygroups.segment.block import MOST_PADDED, Block, empty_block
 from keygroups.segment.fold import fold
-from keygroups.segment.sort import Mask, Rows, sort_rows
+from keygroups.segment.sort import Rows, sort_rows
 
 Headers = npt.NDArray[np.void]
+Flags = npt.NDArray[np.int32]
 HEADER = np.dtype(
     {
         "names": ["locator", "key_group", "key_bytes", "value_bytes", "flags"],
@@ -32,6 +34,8 @@ HEADER = np.dtype(
 )
 MAX_COLUMN_BYTES = 2**31 - 1
 """Of keys or values: their offsets have 32 bits."""
+MAPPED_BYTES = 512 << 10
+"""A smaller file is read: 28,000 bytes take 17 us, and 39 through a mapping. One of 2 MB takes 150 us, and 135."""
 
 # The low four bits of ``flags``. In the higher bits the JVM keeps the row's number.
 SUPERSEDED = 1
@@ -53,6 +57,15 @@ class Chunk(msgspec.Struct, frozen=True, rename="camel"):
     value_bytes: int
 
 
+class Columns(NamedTuple):
+    """Rows of a chunk, over the memory of its file."""
+
+    header: Headers
+    flags: Flags
+    key: pa.Array
+    value: pa.Array
+
+
 def read_chunk(chunk: Chunk, batch_time: int = 0) -> Block:
     """Read, filter and sort a chunk.
 
@@ -72,8 +85,8 @@ def read_chunk(chunk: Chunk, batch_time: int = 0) -> Block:
     return replace(block, written=np.full(len(block), batch_time, np.uint32)) if batch_time else block
 
 
-def read_columns(chunk: Chunk) -> tuple[Headers, pa.Array, pa.Array]:
-    """The headers, keys and values of a chunk, unsorted and unfiltered, over its mapped file.
+def read_columns(chunk: Chunk) -> Columns:
+    """The rows of a chunk, unsorted and unfiltered.
 
     Raises:
         InternalError: the file is not as long as its parts.
@@ -91,38 +104,51 @@ def read_columns(chunk: Chunk) -> tuple[Headers, pa.Array, pa.Array]:
             found=f"{chunk.key_bytes} and {chunk.value_bytes} bytes",
             fix="put fewer values under one key, or lower keyGroups.overlayBytes",
         )
-    with Path(chunk.path).open("rb") as file:
-        memory = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    with Path(chunk.path).open("rb", 0) as file:
+        small = expected < MAPPED_BYTES
+        memory = pa.py_buffer(file.read() if small else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     header = np.frombuffer(memory, HEADER, chunk.rows)
+    flags = np.ascontiguousarray(header["flags"])
+    tombstone = (flags & TOMBSTONE) != 0 if flags_in(flags) & TOMBSTONE else None
     key = _column(memory.slice(keys_at, chunk.key_bytes), header["key_bytes"], None)
-    tombstone = (header["flags"] & TOMBSTONE) != 0
-    return header, key, _column(memory.slice(values_at, chunk.value_bytes), header["value_bytes"], tombstone)
+    value = _column(memory.slice(values_at, chunk.value_bytes), header["value_bytes"], tombstone)
+    return Columns(header, flags, key, value)
+
+
+def flags_in(flags: Flags) -> int:
+    """The flags that any row has."""
+    return int(np.bitwise_or.reduce(flags)) & (SUPERSEDED | NEW | TOMBSTONE | APPENDED)
 
 
 def _sorted_block(chunk: Chunk) -> Block:
-    header, key, value = read_columns(chunk)
-    flags = header["flags"]
-    rows = _needed(flags)
-    appended = (flags & APPENDED) != 0
-    if appended.any():
-        return _folded(chunk, header, rows[::-1], key, value, appended)
-    locator = np.ascontiguousarray(header["locator"])[rows]
-    order, _ = sort_rows(locator, key.take(arrow(rows)) if len(rows) < chunk.rows else key, runs=False)
-    rows = rows[order]
-    indices = arrow(rows)
+    columns = read_columns(chunk)
+    header, flags, key, value = columns
+    found = flags_in(flags)
+    if found & APPENDED:
+        return _folded(chunk, columns)
+    locator = np.ascontiguousarray(header["locator"])
+    rows = _needed(flags) if found & (SUPERSEDED | TOMBSTONE) else None
+    if rows is not None and len(rows) < chunk.rows:
+        order, _ = sort_rows(locator[rows], key.take(arrow(rows)), runs=False)
+        order = rows[order]
+    else:
+        order, _ = sort_rows(locator, key, runs=False)
+    indices = arrow(order)
     return Block(
         locator[order],
-        header["key_group"][rows].astype(np.uint16),
+        header["key_group"].astype(np.uint16)[order],
         key.take(indices),
         _narrow(value.take(indices)),
         chunk.family,
     )
 
 
-def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.Array, appended: Mask) -> Block:
-    """One row per key, from rows given newest first, several of which may have the same key."""
+def _folded(chunk: Chunk, columns: Columns) -> Block:
+    """One row per key, from rows several of which may have the same key."""
+    header, flags, key, value = columns
+    rows = _needed(flags)[::-1]  # the newest first
     indices = arrow(rows)
-    bits = pa.py_buffer(np.packbits(appended[rows], bitorder="little"))
+    bits = pa.py_buffer(np.packbits((flags[rows] & APPENDED) != 0, bitorder="little"))
     block = Block(
         np.ascontiguousarray(header["locator"])[rows],
         header["key_group"][rows].astype(np.uint16),
@@ -131,10 +157,10 @@ def _folded(chunk: Chunk, header: Headers, rows: Rows, key: pa.Array, value: pa.
         chunk.family,
         pa.Array.from_buffers(pa.bool_(), len(rows), [None, bits]),
     )
-    return fold(block, *sort_rows(block.locator, block.key, runs=True))
+    return fold(block, *sort_rows(block.locator, block.key, runs=False))
 
 
-def _needed(flags: npt.NDArray[np.int32]) -> Rows:
+def _needed(flags: Flags) -> Rows:
     dead = (flags & SUPERSEDED) != 0
     dead |= (flags & (TOMBSTONE | NEW)) == TOMBSTONE | NEW
     return np.flatnonzero(~dead)

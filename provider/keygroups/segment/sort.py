@@ -20,23 +20,55 @@ def sort_rows(locator: Locators, key: pa.Array, *, runs: bool) -> tuple[Rows, Ma
     Args:
         locator: uint64[n] in any order.
         key: binary[n]; among rows of one key the newest comes first.
-        runs: True if the input is a few sorted runs, one after another. A stable sort then merges them (2 ns a row),
-            while for unsorted input the vectorised quicksort is fastest (14 ns a row; a stable sort takes 77 ns).
+        runs: True if the input is a few sorted runs, one after another, which a merging sort takes 2 ns a row for.
 
     Returns:
         The permutation that sorts the rows, and for each sorted row whether its key equals that of the row before.
     """
-    order = np.argsort(locator, kind="stable" if runs else None).astype(np.int64, copy=False)
+    order = np.argsort(locator, kind="stable") if runs else ascending(locator)
     tied = np.zeros(len(order), np.bool_)
     sorted_locator = locator[order]
-    tied[1:] = sorted_locator[1:] == sorted_locator[:-1]
+    np.equal(sorted_locator[1:], sorted_locator[:-1], out=tied[1:])
     if not tied.any():
         return order, tied
     repeats = _repeats(key, order, tied)
-    if not np.array_equal(tied, repeats) or not runs:
+    if not np.array_equal(tied, repeats):
         order = _sort_ties(sorted_locator, key, order, tied)
         repeats = _repeats(key, order, tied)
     return order, repeats
+
+
+def ascending(locator: Locators) -> Rows:
+    """The permutation that sorts locators in any order; rows with equal ones stay in theirs.
+
+    The leading bits are sorted with the number of the row behind them: 17 ns a row, where AVX2 has no vectorised
+    ``argsort``, which takes 35 and is not stable; one that is takes 77. Only if rows differ in the bits that are left
+    out, the trailing ones have to be sorted first.
+    """
+    if len(locator) < 2:
+        return np.arange(len(locator))
+    above = locator - locator.min()
+    bits = (len(locator) - 1).bit_length()
+    left_out = np.uint64(max(int(above.max()).bit_length() + bits - 64, 0))
+    leading = above >> left_out
+    order = _packed(leading, bits)
+    if left_out and _descends(above[order]):
+        order = _packed(above & (np.uint64(1) << left_out) - np.uint64(1), bits)
+        order = order[_packed(leading[order], bits)]
+    return order
+
+
+def _packed(numbers: Locators, bits: int) -> Rows:
+    """The stable order of numbers that leave so many leading bits free, which suffice for the number of a row."""
+    words = numbers << np.uint64(bits)
+    words |= np.arange(len(words), dtype=np.uint64)
+    words.sort()
+    words &= np.uint64((1 << bits) - 1)
+    return words.view(np.int64)
+
+
+def _descends(locator: Locators) -> bool:
+    return bool((locator[1:] < locator[:-1]).any())
 
 
 def _repeats(key: pa.Array, order: Rows, tied: Mask) -> Mask:
