@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -154,24 +155,36 @@ class Loader:
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]
-        known = {f: segment for f in needed if (segment := self._in_memory(f, manifest.catalog)) is not None}
+        wanted = list(dict.fromkeys(f.restored for f in needed))
+        known = {f: segment for f in wanted if (segment := self._in_memory(f, manifest.catalog)) is not None}
         restored = self._restored.of(downloads.folder, ref.path)
-        while waiting := {f.path: f for f in needed if f not in known and f.path not in restored}:
-            arrived = [file for path, file in waiting.items() if downloads.has(path)]
-            if not arrived:
-                downloads.require(list(waiting))
-            for file in arrived:
-                restored[file.path] = self._restore_file(file, manifest, downloads)
-        segments = {f: known.get(f) or restored[f.path] for f in needed}
-        self._check_spans(segments)
-        plan = plan_of(Piece(segments[f], f.counted, (f,)) for f in needed)
+        self._restore_files([f for f in wanted if f not in known], restored, manifest, downloads)
+        segments = known | restored
+        self._check_spans({f: segments[f.restored] for f in needed})
+        plan = plan_of(Piece.restored(segments[f.restored], f, manifest.catalog) for f in needed)
         self._check_order(plan)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
+    def _restore_files(
+        self, files: list[FileRef], restored: dict[FileRef, Segment], manifest: Manifest, downloads: Downloads
+    ) -> None:
+        """Add what is missing to ``restored``, each file as soon as it has arrived."""
+        while waiting := [f for f in files if f not in restored]:
+            arrived = [f for f in waiting if downloads.has(f.path)]
+            if not arrived:
+                downloads.require([f.path for f in waiting])
+            listed = Counter(f.path for f in arrived)
+            for file in arrived:
+                restored[file] = self._restore_file(file, manifest, downloads)
+                listed[file.path] -= 1
+                if file.name.kind == "segment" and not listed[file.path]:
+                    # No manifest is read from it again; the next file gets its place on the disk.
+                    downloads.local(file.path).unlink()
+
     def _check_spans(self, segments: dict[FileRef, Segment]) -> None:
         for file, segment in segments.items():
-            if file.counted.stop > segment.rows:
+            if file.key_groups is None and file.counted.stop > segment.rows:
                 raise CheckpointError(
                     "a file of a version has fewer rows than the version needs",
                     path=self._full(file.path),
@@ -194,12 +207,9 @@ class Loader:
             if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
             local = downloads.local(file.path)
-            segment = self._runs.restore(local, file, manifest.catalog, manifest.max_parallelism)
+            return self._runs.restore(local, file, manifest.catalog, manifest.max_parallelism)
         except CheckpointError as error:
             raise _UnusableError(file.path, error) from error
-        if file.name.kind == "segment":  # no manifest is read from it again; the next file gets its place on the disk
-            local.unlink()
-        return segment
 
     def _parent(self, name: str, downloads: Downloads) -> tuple[FileRef, Manifest] | None:
         try:
