@@ -79,7 +79,7 @@ class Loader:
 
     def check_foreign(self, downloads: Downloads) -> None:
         """Refuse a folder that another provider has written to. Raises Wanted, CheckpointError."""
-        check_provider(self._spec, downloads.listed())
+        check_provider(self._spec, downloads.listed(self._spec.store))
 
     def _from_attempts(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
         with self._restored.kept_for(downloads.folder):
@@ -104,7 +104,8 @@ class Loader:
             return [path for name in names if is_path(path := f"{self._spec.store}/{name}")]
         self.check_foreign(downloads)
         wanted = ("version", key.version)
-        files = [f for f in downloads.listed() if (n := parse_name(f.name)) and (n.kind, n.version) == wanted]
+        listed = downloads.listed(self._spec.store)
+        files = [f for f in listed if (n := parse_name(f.name)) and (n.kind, n.version) == wanted]
         return [f"{self._spec.store}/{f.name}" for f in sorted(files, key=lambda f: (f.modified, f.name), reverse=True)]
 
     def _not_found(self, key: VersionKey) -> CheckpointError:
