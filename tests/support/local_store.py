@@ -43,13 +43,19 @@ class LocalStore:
         settings: of the store.
         store: its partition, and its name if it has one.
         partitions: of the query.
+        group_of: the key group of a key.
 
     Attributes:
         listed: stores whose folders were listed.
     """
 
     def __init__(
-        self, folder: Path, settings: Mapping[str, str] | None = None, store: str = "0", partitions: int = 1
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        store: str = "0",
+        partitions: int = 1,
+        group_of: Callable[[int], int] = lambda _: 0,
     ) -> None:
         self.folder = folder
         self.operator = folder / "checkpoint"
@@ -57,6 +63,7 @@ class LocalStore:
         self.checkpoint.mkdir(parents=True, exist_ok=True)
         self._settings = Settings.parse(settings or {})
         self._spec = StoreSpec("state/0", store, partitions)
+        self._group_of = group_of
         self._spilled: dict[str, bool] = {}
         self.listed: list[str] = []
         self.store = self.reopened()
@@ -166,6 +173,7 @@ class LocalStore:
         """Rows of 8-byte keys and values, as the JVM writes them."""
         header = np.zeros(len(rows), HEADER)
         header["locator"] = list(rows)
+        header["key_group"] = [self._group_of(key) for key in rows]
         header["key_bytes"] = 8
         header["value_bytes"] = [0 if value is None else 8 for value in rows.values()]
         header["flags"] = [TOMBSTONE if value is None else 0 for value in rows.values()]

@@ -17,7 +17,7 @@ from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import Piece, Plan, Run, plan_of
 from keygroups.segment.file import Segment
-from keygroups.segment.restore import FIX, reading
+from keygroups.segment.restore import reading
 from keygroups.segment.span import Span
 from keygroups.store.downloads import Downloads
 from keygroups.store.fit import check_manifest, check_provider
@@ -161,7 +161,6 @@ class Loader:
         restored = self._restored.of(downloads.folder, ref.path)
         self._restore_files([f for f in wanted if f not in known], restored, manifest, downloads)
         segments = known | restored
-        self._check_spans({f: segments[f.restored] for f in needed})
         plan = plan_of(Piece.restored(segments[f.restored], f, manifest.catalog) for f in needed)
         self._check_order(plan)
         key = VersionKey(manifest.version, ref.name.id)
@@ -182,17 +181,6 @@ class Loader:
                 if file.name.kind == "segment" and not listed[file.path]:
                     # No manifest is read from it again; the next file gets its place on the disk.
                     downloads.local(file.path).unlink()
-
-    def _check_spans(self, segments: dict[FileRef, Segment]) -> None:
-        for file, segment in segments.items():
-            if file.key_groups is None and file.counted.stop > segment.rows:
-                raise CheckpointError(
-                    "a file of a version has fewer rows than the version needs",
-                    path=self._full(file.path),
-                    expected=f"{file.counted.stop} rows",
-                    found=f"{segment.rows} rows",
-                    fix=FIX,
-                )
 
     def _check_order(self, plan: Plan) -> None:
         for run in plan:
