@@ -187,11 +187,11 @@ def _load(files: dict[str, bytes], folder: Path, read: Read, judge: Callable[[Ve
     """Load as the bridge does: bring what is wanted and call again."""
     runs = LocalRuns(folder, 2**23)
     loader = Loader(StoreSpec("0/", "0", 1), 0, runs, lambda _ref, _catalog: None)
-    listing = [Listed(path.rpartition("/")[2], 1, len(data)) for path, data in files.items()]
+    listings = {"0": [Listed(path.rpartition("/")[2], 1, len(data)) for path, data in files.items()]}
     missing: set[str] = set()
     with TemporaryDirectory(dir=folder) as place:
         for _ in range(100):
-            downloads = Downloads(place, listing, frozenset(missing))
+            downloads = Downloads(place, listings, frozenset(missing))
             try:
                 version = read(loader, VersionKey(4), downloads)
             except Wanted as wanted:

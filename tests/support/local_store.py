@@ -41,19 +41,36 @@ class LocalStore:
     Args:
         folder: for everything; exists.
         settings: of the store.
+        store: its partition, and its name if it has one.
+        partitions: of the query.
+        group_of: the key group of a key.
+
+    Attributes:
+        listed: stores whose folders were listed.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: Mapping[str, str] | None = None,
+        store: str = "0",
+        partitions: int = 1,
+        group_of: Callable[[int], int] = lambda _: 0,
+    ) -> None:
         self.folder = folder
-        self.checkpoint = folder / "checkpoint" / "0"
+        self.operator = folder / "checkpoint"
+        self.checkpoint = self.operator / store
         self.checkpoint.mkdir(parents=True, exist_ok=True)
         self._settings = Settings.parse(settings or {})
+        self._spec = StoreSpec("state/0", store, partitions)
+        self._group_of = group_of
         self._spilled: dict[str, bool] = {}
+        self.listed: list[str] = []
         self.store = self.reopened()
 
     def reopened(self) -> Store:
         """Another store on the same checkpoint, as after a restart; it becomes the store."""
-        self.store = Store(StoreSpec("state/0", "0", 1), self._settings, Path(mkdtemp(dir=self.folder)))
+        self.store = Store(self._spec, self._settings, Path(mkdtemp(dir=self.folder)))
         return self.store
 
     def write(self, parent: Version, rows: Mapping[int, int | None], keys: int, families: int = 1) -> Version:
@@ -138,23 +155,25 @@ class LocalStore:
         return self.call(lambda downloads: self.store.load(VersionKey(0), downloads))
 
     def _brought(self, downloads: Downloads, wanted: Wanted) -> Downloads:
-        listing, missing = downloads.listing, set(downloads.missing)
-        if wanted.listing:
-            stats = [(path.name, path.stat()) for path in self.checkpoint.iterdir()]
-            listing = [Listed(name, stat.st_mtime_ns // 10**6, stat.st_size) for name, stat in stats]
+        listings, missing = dict(downloads.listings), set(downloads.missing)
+        for store in wanted.listings:
+            self.listed.append(store)
+            stats = [(path.name, path.stat()) for path in (self.operator / store).glob("*")]
+            listings[store] = [Listed(name, stat.st_mtime_ns // 10**6, stat.st_size) for name, stat in stats]
         for path, local in wanted.files if wanted.head else wanted.files[:1]:
-            source = self.checkpoint.parent / path
+            source = self.operator / path
             if source.exists():
                 data = source.read_bytes()
                 Path(local).write_bytes(data[:HEAD_BYTES] if wanted.head else data)
             else:
                 missing.add(path)
-        return Downloads(downloads.folder, listing, frozenset(missing))
+        return Downloads(downloads.folder, listings, frozenset(missing))
 
     def _chunk(self, rows: Mapping[int, int | None], family: int = 0) -> Chunk:
         """Rows of 8-byte keys and values, as the JVM writes them."""
         header = np.zeros(len(rows), HEADER)
         header["locator"] = list(rows)
+        header["key_group"] = [self._group_of(key) for key in rows]
         header["key_bytes"] = 8
         header["value_bytes"] = [0 if value is None else 8 for value in rows.values()]
         header["flags"] = [TOMBSTONE if value is None else 0 for value in rows.values()]

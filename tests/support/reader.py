@@ -24,6 +24,12 @@ def read_file(path: Path) -> tuple[dict[str, Any], list[tuple[int, dict[str, Any
     return manifest, rows
 
 
+def counted(rows: list[tuple[int, dict[str, Any]]], ref: dict[str, Any]) -> list[tuple[int, dict[str, Any]]]:
+    """The rows of a file that a reference means."""
+    groups = {group for numbers in ref.get("key_groups", [[1 << 16]]) for group in range(*numbers)}
+    return [one for one in rows[slice(*ref.get("span", (None,)))] if one[1]["key_group"] in groups]
+
+
 def read_version(store: Path, version: int | None = None) -> dict[str, list[tuple[Any, Any]]]:
     """The keys and values of each family.
 
@@ -35,8 +41,7 @@ def read_version(store: Path, version: int | None = None) -> dict[str, list[tupl
     newest = max(store.glob(names), key=lambda path: (path.name[:21], path.stat().st_mtime, path.name))
     manifest, layer = read_file(newest)
     operator = Path(str(store).removesuffix(manifest["store"]))
-    below = ((read_file(operator / ref["path"])[1], ref.get("span", (None,))) for ref in manifest["segments"])
-    layers = [layer, *(rows[slice(*span)] for rows, span in below)]
+    layers = [layer, *(counted(read_file(operator / ref["path"])[1], ref) for ref in manifest["segments"])]
     found: Rows = {}
     for family, row in (one for layer in reversed(layers) for one in layer):
         place, value = (family, repr(row["key"])), row["value"]

@@ -102,11 +102,12 @@ def test_an_operation_that_the_jvm_gave_up_leaves_no_local_file(local: LocalStor
 
 def test_attempts_share_no_restored_file(local: LocalStore, latest: Version) -> None:
     """Rows are checked against a catalog: those that have passed that of one attempt need not pass that of another."""
-    segment = local.load(latest).plan[0].pieces[0].segment
+    piece = local.load(latest).plan[0].pieces[0]
+    segment, file = piece.segment, piece.files[0]
     files = RestoredFiles()
-    files.of("operation", "0/v1")["0/s1"] = segment
+    files.of("operation", "0/v1")[file] = segment
     assert files.of("operation", "0/v2") == {}
-    assert files.of("operation", "0/v1") == {"0/s1": segment}
+    assert files.of("operation", "0/v1") == {file: segment}
     assert files.of("another", "0/v1") == {}
 
 

@@ -9,6 +9,7 @@ import pytest
 import xxhash
 
 from keygroups.checkpoint.catalog import Catalog, Family
+from keygroups.checkpoint.filters import GroupRange
 from keygroups.checkpoint.manifest import BlockRef, FileRef, Manifest, Part, decode
 from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, temporary_version
 from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
@@ -33,6 +34,17 @@ def ref(version: int, kind: Kind = "version", digit: str = "0") -> FileRef:
     """A file of store 0."""
     return FileRef(f"0/{name(version, kind, digit)}", 10, 100, "c")
 
+
+def of_groups(version: int, *ranges: tuple[int, int, int]) -> FileRef:
+    """A file of store 0 of which some key groups count."""
+    return msgspec.structs.replace(ref(version), key_groups=tuple(GroupRange(*numbers) for numbers in ranges))
+
+
+NO_FILTERS = (
+    (), ((0, 0, 1),), ((5, 4, 1),), ((0, 10, 0),), ((0, 10, -1),), ((-1, 10, 1),), ((0, 28801, 1),), ((0, 2**70, 1),),
+    ((0, 10, 2**70),), ((0, 10, 2), (4, 5, 1)), ((0, 28800, 1),) * 10_000,
+)  # fmt: skip
+"""Ranges that name no key group, one that does not exist, or one twice."""
 
 PARTS = (Part(0, -8, [BlockRef(0, 50, 4, 1, 5, "a"), BlockRef(50, 40, 6, 5, 9, "b")]),)
 
@@ -78,6 +90,18 @@ def test_a_manifest_round_trips() -> None:
     assert decode(metadata, "file") == msgspec.structs.replace(written, checksum=checksum)
 
 
+def test_a_file_may_be_listed_for_each_of_its_key_groups() -> None:
+    """In another store's folder too; other rows of it may have other key groups."""
+    other = msgspec.structs.replace(of_groups(3, (0, 28800, 4)), path=f"7/{name(3)}")
+    split = (of_groups(3, (0, 28800, 4)), of_groups(3, (1, 28800, 2), (2, 3, 1)), other)
+    parts = (of_groups(4, (0, 28800, 2)).part(Span(0, 6)), of_groups(4, (0, 28800, 4)).part(Span(6, 9)))
+    written = manifest(5, (*split, *parts))
+    metadata, checksum = written.head()
+    assert decode(metadata, "file") == msgspec.structs.replace(written, checksum=checksum)
+    assert b'"key_groups":[[1,28800,2],[2,3,1]]' in metadata[b"keygroups.manifest"]
+    assert metadata[b"keygroups.manifest"].count(b"key_groups") == 5
+
+
 @pytest.mark.parametrize(
     ("changes", "rule"),
     [
@@ -92,6 +116,12 @@ def test_a_manifest_round_trips() -> None:
         ({"segments": (ref(3).part(Span(3, 3)),)}, "rows of files"),
         ({"segments": (ref(3).part(Span(3, 11)),)}, "rows of files"),
         ({"segments": (ref(3).following(follows=True),)}, "follows"),
+        ({"segments": (ref(3).part(Span(-1, 2**70)), ref(3))}, "rows of files"),
+        *(({"segments": (of_groups(3, *groups),)}, "filters name") for groups in NO_FILTERS),
+        ({"segments": (of_groups(3, (0, 28800, 4)), of_groups(3, (1, 28800, 2), (4, 5, 1)))}, "twice"),
+        ({"segments": (of_groups(3, (0, 28800, 4)), ref(4), ref(3))}, "twice"),
+        ({"segments": (of_groups(3, (5, 6, 1)), ref(3).part(Span(3, 4)))}, "twice"),
+        ({"segments": (FileRef(f"1/left/{name(3)}", 1, 1, "c"),)}, "of this name"),
         ({"segments": (FileRef(f"../{name(1)}", 1, 1, "c"),)}, "leaves"),
         *(({"segments": (FileRef(path + name(1), 1, 1, "c"),)}, "leaves") for path in OUTSIDE),
         ({"segments": (FileRef("0/x.arrow", 1, 1, "c"),)}, "leaves"),

@@ -257,7 +257,7 @@ def test_a_damaged_download_is_not_used_again(local: LocalStore) -> None:
 def test_a_checkpoint_id_of_another_form_is_never_part_of_a_path(local: LocalStore, checkpoint_id: str) -> None:
     """It comes from Spark's commit log. Nothing is downloaded."""
     with pytest.raises(CheckpointError, match="version 1 of the state does not exist"):
-        local.store.load(VersionKey(1, checkpoint_id), Downloads("/nowhere", []))
+        local.store.load(VersionKey(1, checkpoint_id), Downloads("/nowhere", {"0": []}))
 
 
 def test_retention_reads_a_manifest_that_is_longer_than_the_head(local: LocalStore) -> None:

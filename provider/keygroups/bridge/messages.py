@@ -198,9 +198,15 @@ class Compacted(Message, frozen=True):
 
 
 class Want(Message, frozen=True):
-    """What the JVM must bring before it calls again; files are pairs of checkpoint path and local path."""
+    """What the JVM must bring before it calls again.
 
-    listing: bool
+    Attributes:
+        listings: stores whose folders are to be listed.
+        files: pairs of checkpoint path and local path.
+        head: whether their heads are enough.
+    """
+
+    listings: list[str]
     files: list[tuple[str, str]]
     head: bool
 

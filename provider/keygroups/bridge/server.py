@@ -80,7 +80,7 @@ class Server:
             kind, handler = self._handlers[method]
             answer: dict[str, Any] = {"ok": handler(decode(payload, kind))}
         except Wanted as wanted:
-            answer = {"wanted": m.Want(listing=wanted.listing, files=wanted.files, head=wanted.head)}
+            answer = {"wanted": m.Want(listings=wanted.listings, files=wanted.files, head=wanted.head)}
         except KeygroupsError as error:
             answer = {"error": m.Failure(kind=error.kind, message=str(error))}
         except Exception as error:  # the JVM must get an answer to every call, on the same connection

@@ -114,6 +114,10 @@ class FamilyForm:
             ):
                 raise ValueError(f"a column of another type: {str(field)[:500]}")
 
+    def begins_with_groups(self, schema: pa.Schema) -> bool:
+        """Whether locators in a file of this schema begin with the key group: one that is stored may be any number."""
+        return self._keys.order != "ordered" and "locator" not in schema.names
+
     def _has_locators(self, block: Block) -> bool:
         """Whether the locators follow from the keys: judged by the first row and the last."""
         ends = [0, len(block) - 1]

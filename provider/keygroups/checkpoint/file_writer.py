@@ -14,7 +14,8 @@ import xxhash
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.family_form import Forms
-from keygroups.checkpoint.manifest import MOST_ROWS, BlockRef, Part
+from keygroups.checkpoint.invariants import MOST_ROWS
+from keygroups.checkpoint.manifest import BlockRef, Part
 from keygroups.segment.block import Block
 from keygroups.segment.file import all_or_nothing
 from keygroups.segment.split import even_cuts, evenly_split

@@ -7,7 +7,6 @@ xxh3-128 of that JSON under ``keygroups.manifest.checksum``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,18 +15,17 @@ import pyarrow as pa
 import xxhash
 
 from keygroups import decoding
-from keygroups.checkpoint.catalog import MAX_FAMILIES, Catalog, Count
-from keygroups.checkpoint.names import FORMAT, FileName, Kind, is_path, parse_name
+from keygroups.checkpoint.catalog import Catalog, Count
+from keygroups.checkpoint.filters import GroupRange
+from keygroups.checkpoint.invariants import broken_invariants
+from keygroups.checkpoint.names import FORMAT, FileName, Kind, parse_name
 from keygroups.errors import CheckpointError, InternalError, VersionError
-from keygroups.segment.block import MAX_PARALLELISM
 from keygroups.segment.ipc_messages import read_schema
 from keygroups.segment.restore import reading
 from keygroups.segment.span import Span
 
 MAX_BYTES = 64 << 20
 """Of the JSON; 100,000 column families take less."""
-MOST_ROWS = 1 << 17
-"""Of a block: what a few compressed bytes may become is bounded by it."""
 T = TypeVar("T")
 
 _KEY = b"keygroups.manifest"
@@ -73,12 +71,14 @@ class FileRef(msgspec.Struct, frozen=True, omit_defaults=True):
     """Rows of a file that a version needs.
 
     Attributes:
-        path: relative to the operator's folder: ``<partition>[/<store>]/<name>``.
+        path: relative to the operator's folder: ``<partition>[/<store>]/<name>``; the partition may be another one.
         rows: rows in it, tombstones included.
         bytes: its length.
         checksum: xxh3-128 of its manifest; of a file of format 1, of its column buffers, uncompressed.
         span: which of its rows count, counted over all its blocks; None if all do. Others are in another file by now.
         follows: whether the rows lie behind those of the file that is listed before, in one sorted run.
+        key_groups: which of the rows count: those of these key groups; None for those of all. Where there is a span
+            too, a row has to be in both.
     """
 
     path: str
@@ -87,11 +87,22 @@ class FileRef(msgspec.Struct, frozen=True, omit_defaults=True):
     checksum: str
     span: Span | None = None
     follows: bool = False
+    key_groups: tuple[GroupRange, ...] | None = None
 
     @property
     def counted(self) -> Span:
-        """Which rows count."""
+        """Which rows count, if their key groups do."""
         return self.span or Span(0, self.rows)
+
+    @property
+    def whole(self) -> FileRef:
+        """A reference to all of its rows."""
+        return FileRef(self.path, self.rows, self.bytes, self.checksum)
+
+    @property
+    def restored(self) -> FileRef:
+        """A reference to what is restored of the file: all rows, or with a filter those that count."""
+        return self.whole if self.key_groups is None else self.following(follows=False)
 
     def part(self, span: Span) -> FileRef:
         """A reference to some of its rows, alone."""
@@ -100,6 +111,11 @@ class FileRef(msgspec.Struct, frozen=True, omit_defaults=True):
     def following(self, *, follows: bool) -> FileRef:
         """The same reference, as the next file of a run or as the first."""
         return msgspec.structs.replace(self, follows=follows)
+
+    @property
+    def store(self) -> str:
+        """The store in whose folder it lies."""
+        return self.path.rpartition("/")[0]
 
     @property
     def name(self) -> FileName:
@@ -168,43 +184,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return self.segments[: self.spilled]
 
 
-def broken_invariants(manifest: Manifest) -> list[str]:
-    """The rules a manifest breaks, in words."""
-    num_keys = [family.num_keys for family in manifest.catalog.families]
-    ids = [family.id for family in manifest.catalog.families]
-    paths = [ref.path for ref in manifest.segments]
-    if not all(map(is_path, paths)):
-        return ["no path leaves the operator's folder"]
-    versions = [ref.name.version for ref in manifest.segments]
-    parent = parse_name(manifest.parent)
-    logged = (manifest.changelog,) if manifest.changelog else ()
-    rules = {
-        "the number of key groups lies in 1..32768": 1 <= manifest.max_parallelism <= MAX_PARALLELISM,
-        "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *num_keys) >= 0,
-        "no segment is newer than the version": all(v <= manifest.version for v in versions),
-        "no rows are listed twice": not _overlap(manifest.segments),
-        "the parent is an older version file": not manifest.parent
-        or (parent is not None and parent.kind == "version" and parent.version < manifest.version),
-        "blocks lie one behind another": _in_order(manifest.parts),
-        "the rows are those of the blocks": manifest.format == 1
-        or manifest.rows == sum(block.rows for part in manifest.parts for block in part.blocks),
-        "references are to rows of files": all(
-            0 <= ref.span.start < ref.span.stop <= ref.rows for ref in manifest.segments if ref.span is not None
-        ),
-        "the first file follows no other": not any(ref.follows for ref in (manifest.segments[:1] + logged)),
-        "all rows of a changelog count": not any(ref.span for ref in logged),
-        "the spilled files are listed": manifest.spilled <= len(manifest.segments),
-        "only a version file names others": manifest.kind == "version" or not (manifest.segments or manifest.changelog),
-        "the changelog is that of the version": manifest.changelog is None
-        or manifest.changelog.path
-        == f"{manifest.store}/{FileName('changelog', manifest.version, manifest.id, manifest.format)}",
-        "there is a column family": len(ids) > 0,
-        "column families are numbered": ids == sorted(set(ids)) and max(ids, default=0) < manifest.catalog.next_family,
-        "column families have numbers of 16 bits": manifest.catalog.next_family <= MAX_FAMILIES,
-    }
-    return [rule for rule, holds in rules.items() if not holds]
-
-
 def read_manifest(path: Path, name: str) -> Manifest:
     """Read the manifest of a downloaded file, whole or cut after its schema.
 
@@ -248,24 +227,6 @@ def decode(metadata: Mapping[bytes, bytes], name: str) -> Manifest:
     if broken := broken_invariants(manifest):
         raise CheckpointError("the manifest of a file is not valid", path=name, expected="; ".join(broken))
     return manifest
-
-
-def _in_order(parts: tuple[Part, ...]) -> bool:
-    """Whether no block begins before the end of the one before, and each has rows and locators that ascend."""
-    end = 0
-    for part in parts:
-        for block in part.blocks:
-            if block.offset < end or not 0 < block.rows <= MOST_ROWS or block.first > block.last:
-                return False
-            end = block.offset + block.length
-    families = [part.family for part in parts]
-    return families == sorted(families)
-
-
-def _overlap(refs: tuple[FileRef, ...]) -> bool:
-    """Whether two references are to the same rows of a file."""
-    spans = sorted((ref.path, ref.counted) for ref in refs)
-    return any(path == other and span.stop > more.start for (path, span), (other, more) in pairwise(spans))
 
 
 class _Format(msgspec.Struct):

@@ -66,7 +66,17 @@ def parse_name(name: str) -> FileName | None:
 def is_path(path: str) -> bool:
     """Whether this is ``<partition>[/<store>]/<name>``, which can't point outside of the operator's folder."""
     store, _, name = path.rpartition("/")
-    return _STORE.fullmatch(store) is not None and not store.endswith(("/.", "/..")) and parse_name(name) is not None
+    return is_store(store) and parse_name(name) is not None
+
+
+def is_store(store: str) -> bool:
+    """Whether this is ``<partition>[/<store>]``, which can't point outside of the operator's folder."""
+    return _STORE.fullmatch(store) is not None and not store.endswith(("/.", "/.."))
+
+
+def store_name(store: str) -> str:
+    """The name of a store in each partition, empty where a partition has one store only."""
+    return store.partition("/")[2]
 
 
 def temporary_version(name: str) -> int | None:

@@ -51,6 +51,9 @@ class LocalRuns:
     def restore(self, source: Path, ref: FileRef, catalog: Catalog, max_parallelism: int) -> Segment:
         """Make a downloaded file of the checkpoint a segment, if it is intact.
 
+        With a filter the segment has only the rows that count, and only those of families of the catalog: it becomes a
+        file of its own with that catalog.
+
         Args:
             source: the local copy.
             ref: what a manifest says of the file.
@@ -69,6 +72,8 @@ class LocalRuns:
             check(block)
 
         blocks = blocks_of(source, ref, max_parallelism)
+        if ref.key_groups is not None:
+            blocks = (block for block in blocks if block.family in catalog.ids)
         return LOCAL_DISK.counted(restore_segment(self._folder, blocks, ref.path, self._block_bytes, checked))
 
     def _require(self, nbytes: int) -> None:

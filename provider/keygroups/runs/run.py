@@ -21,20 +21,37 @@ class Piece:
     Attributes:
         segment: the rows, mapped.
         span: which of its rows count.
-        files: newest first. One file with the rows of the segment in their order, or, of a merged segment that is not
-            uploaded yet, those it was merged from.
-        merged_with: of a merged segment that is not uploaded yet, the column families that it was merged with.
+        files: newest first. One file with the rows of the segment in their order, or, of a segment that is not uploaded
+            yet, those that its rows are from: of a merged one those it was merged from, of the rows of a file that
+            pass its filter that file.
+        made_with: of a segment that is not uploaded yet, the column families that it was made with.
     """
 
     segment: Segment
     span: Span
     files: tuple[FileRef, ...]
-    merged_with: Catalog | None = None
+    made_with: Catalog | None = None
+
+    @staticmethod
+    def restored(segment: Segment, file: FileRef, catalog: Catalog) -> Piece:
+        """What was restored of a file, with the column families of a catalog; see ``FileRef.restored``."""
+        if file.key_groups is None:
+            return Piece(segment, file.counted, (file,))
+        return Piece(segment, Span(0, segment.rows), (file,), catalog)
 
     @property
     def is_durable(self) -> bool:
         """Whether it is one file with the rows of the segment."""
-        return self.merged_with is None
+        return self.made_with is None
+
+    @property
+    def is_one_file(self) -> bool:
+        """Whether one reference stands for just these rows."""
+        return self.is_durable or self.files[0].key_groups is not None
+
+    def is_restored_of(self, file: FileRef) -> bool:
+        """Whether its segment is what would be restored of a file."""
+        return self.files[0].path == file.path and self.is_one_file and self.files[0].restored == file.restored
 
     @property
     def version(self) -> int:
@@ -100,7 +117,7 @@ class Run:
         """The durable files; where they may have the same keys, newer ones come first."""
         before: Piece | None = None
         for piece in self.pieces:
-            follows = before is not None and before.is_durable and piece.is_durable
+            follows = before is not None and before.is_one_file and piece.is_one_file
             yield from (ref.following(follows=follows) for ref in piece.files)
             before = piece
 
@@ -115,14 +132,13 @@ Plan: TypeAlias = tuple[Run, ...]
 
 
 def plan_of(pieces: Iterable[Piece]) -> Plan:
-    """The plan of the pieces of files, as a manifest lists them."""
+    """The plan of the pieces of files, as a manifest lists them; a piece without rows is left out."""
     runs: list[list[Piece]] = []
     for piece in pieces:
-        if runs and piece.files[0].follows:
-            runs[-1].append(piece)
-        else:
-            runs.append([piece])
-    return tuple(Run(tuple(run)) for run in runs)
+        if not runs or not piece.files[0].follows:
+            runs.append([])
+        runs[-1] += [piece] if piece.span.rows else []
+    return tuple(Run(tuple(run)) for run in runs if run)
 
 
 def pieces_of(plan: Plan) -> Iterator[Piece]:
@@ -184,7 +200,7 @@ def durable_files(plan: Plan) -> tuple[FileRef, ...]:
 def _uploaded(piece: Piece, segment: Segment, ref: FileRef) -> Piece:
     if piece.segment is not segment or piece.is_durable:
         return piece
-    return replace(piece, files=(ref.part(piece.span),), merged_with=None)
+    return replace(piece, files=(ref.part(piece.span),), made_with=None)
 
 
 def _precedes(block: Block, other: Block) -> bool:

@@ -53,16 +53,16 @@ class Compaction:
             if (latest := self._versions.latest()) is None:
                 return None
             with self._versions.pinned(latest) as version:
-                if (failed := self._failed(version.plan)) is not None:
-                    return version, self._upload(failed, version)
+                if (piece := self._not_uploaded(version.plan)) is not None:
+                    return version, self._upload(piece, version)
                 if (merge := self._next(version, thorough=thorough)) is None:
                     return None
                 step = merge.step(self._runs, self._piece_bytes)
                 after = self._versions.replace(step) or version
                 following = step.next()
                 self._merges = [*([following] if following else []), *self._merges[1:]]
-                piece = next((p for p in pieces_of(after.plan) if p.segment is step.segment), None)
-                return after, None if piece is None else self._upload(piece, after)
+                merged = next((p for p in pieces_of(after.plan) if p.segment is step.segment), None)
+                return after, None if merged is None else self._upload(merged, after)
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a merged segment has ended.
@@ -100,16 +100,19 @@ class Compaction:
         start, stop = select_runs(rows, version.catalog.num_keys, self._fanout, thorough=thorough)
         return tuple(chain.from_iterable(batches[start:stop])) or None
 
-    def _failed(self, plan: Plan) -> Piece | None:
-        """A piece whose upload has failed."""
+    def _not_uploaded(self, plan: Plan) -> Piece | None:
+        """A piece whose upload has failed, or the rows of a file with a filter: they become a file of the store's own.
+
+        A merge in pieces says of each input which rows are left, by their numbers in a file that has just these rows.
+        """
         uploading = [segment for segment, _ in self._uploading.copy().values()]
         return next((p for p in pieces_of(plan) if not p.is_durable and p.segment not in uploading), None)
 
     def _upload(self, piece: Piece, version: Version) -> Upload:
-        """Write a merged piece for the checkpoint, with its own families: the version may have others by now."""
-        assert piece.merged_with is not None
+        """Write a piece for the checkpoint, with its own families: the version may have others by now."""
+        assert piece.made_with is not None
         name = new_name("segment", piece.version)
-        file = self._checkpoint.write(name, piece.blocks(), piece.merged_with, version)
+        file = self._checkpoint.write(name, piece.blocks(), piece.made_with, version)
         piece.segment.release_pages()
         self._uploading[str(name)] = (piece.segment, file.ref)
         return file.upload

@@ -7,7 +7,7 @@ succeeds or fails, so a damaged download is never used twice and two operations 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -17,7 +17,7 @@ from keygroups.segment.ipc_messages import is_cut
 
 
 class Listed(msgspec.Struct, frozen=True, array_like=True):
-    """A file in the store's checkpoint folder.
+    """A file in a store's checkpoint folder.
 
     Attributes:
         name: without the folder.
@@ -34,14 +34,16 @@ class Wanted(Exception):  # noqa: N818 - a request to the caller, not an error
     """The JVM must bring something and make the call again.
 
     Attributes:
-        listing: whether a listing of the store's checkpoint folder is wanted.
+        listings: stores of the operator whose checkpoint folders are to be listed.
         files: checkpoint paths, relative to the operator's folder, and the local paths to download them to.
         head: True if the first 256 KiB of each file are enough.
     """
 
-    def __init__(self, *, listing: bool = False, files: Sequence[tuple[str, str]] = (), head: bool = False) -> None:
+    def __init__(
+        self, *, listings: Sequence[str] = (), files: Sequence[tuple[str, str]] = (), head: bool = False
+    ) -> None:
         super().__init__("bring what is wanted and call again")
-        self.listing, self.files, self.head = listing, list(files), head
+        self.listings, self.files, self.head = list(listings), list(files), head
 
 
 class Downloads(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
@@ -49,19 +51,23 @@ class Downloads(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
 
     Attributes:
         folder: local folder of this operation alone.
-        listing: the store's checkpoint folder; None if it was not listed.
+        listings: the checkpoint folders that were listed, by their stores.
         missing: checkpoint paths that do not exist.
     """
 
     folder: str
-    listing: list[Listed] | None = None
+    listings: Mapping[str, list[Listed]] = {}
     missing: frozenset[str] = frozenset()
 
-    def listed(self) -> list[Listed]:
-        """The listing. Raises Wanted."""
-        if self.listing is None:
-            raise Wanted(listing=True)
-        return self.listing
+    def listed(self, store: str) -> list[Listed]:
+        """The listing of a store's folder. Raises Wanted."""
+        return self.all_listed([store])[store]
+
+    def all_listed(self, stores: Sequence[str]) -> dict[str, list[Listed]]:
+        """The listings of the folders of stores. Raises Wanted."""
+        if absent := [store for store in stores if store not in self.listings]:
+            raise Wanted(listings=absent)
+        return {store: self.listings[store] for store in stores}
 
     def local(self, path: str, *, head: bool = False) -> Path:
         """The local path of a checkpoint path."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,7 +17,7 @@ from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import Piece, Plan, Run, plan_of
 from keygroups.segment.file import Segment
-from keygroups.segment.restore import FIX, reading
+from keygroups.segment.restore import reading
 from keygroups.segment.span import Span
 from keygroups.store.downloads import Downloads
 from keygroups.store.fit import check_manifest, check_provider
@@ -78,7 +79,7 @@ class Loader:
 
     def check_foreign(self, downloads: Downloads) -> None:
         """Refuse a folder that another provider has written to. Raises Wanted, CheckpointError."""
-        check_provider(self._spec, downloads.listed())
+        check_provider(self._spec, downloads.listed(self._spec.store))
 
     def _from_attempts(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
         with self._restored.kept_for(downloads.folder):
@@ -103,7 +104,8 @@ class Loader:
             return [path for name in names if is_path(path := f"{self._spec.store}/{name}")]
         self.check_foreign(downloads)
         wanted = ("version", key.version)
-        files = [f for f in downloads.listed() if (n := parse_name(f.name)) and (n.kind, n.version) == wanted]
+        listed = downloads.listed(self._spec.store)
+        files = [f for f in listed if (n := parse_name(f.name)) and (n.kind, n.version) == wanted]
         return [f"{self._spec.store}/{f.name}" for f in sorted(files, key=lambda f: (f.modified, f.name), reverse=True)]
 
     def _not_found(self, key: VersionKey) -> CheckpointError:
@@ -154,31 +156,31 @@ class Loader:
 
     def _restore(self, ref: FileRef, manifest: Manifest, files: list[FileRef], downloads: Downloads) -> Version:
         needed = [f for f in files if f.rows]
-        known = {f: segment for f in needed if (segment := self._in_memory(f, manifest.catalog)) is not None}
+        wanted = list(dict.fromkeys(f.restored for f in needed))
+        known = {f: segment for f in wanted if (segment := self._in_memory(f, manifest.catalog)) is not None}
         restored = self._restored.of(downloads.folder, ref.path)
-        while waiting := {f.path: f for f in needed if f not in known and f.path not in restored}:
-            arrived = [file for path, file in waiting.items() if downloads.has(path)]
-            if not arrived:
-                downloads.require(list(waiting))
-            for file in arrived:
-                restored[file.path] = self._restore_file(file, manifest, downloads)
-        segments = {f: known.get(f) or restored[f.path] for f in needed}
-        self._check_spans(segments)
-        plan = plan_of(Piece(segments[f], f.counted, (f,)) for f in needed)
+        self._restore_files([f for f in wanted if f not in known], restored, manifest, downloads)
+        segments = known | restored
+        plan = plan_of(Piece.restored(segments[f.restored], f, manifest.catalog) for f in needed)
         self._check_order(plan)
         key = VersionKey(manifest.version, ref.name.id)
         return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
-    def _check_spans(self, segments: dict[FileRef, Segment]) -> None:
-        for file, segment in segments.items():
-            if file.counted.stop > segment.rows:
-                raise CheckpointError(
-                    "a file of a version has fewer rows than the version needs",
-                    path=self._full(file.path),
-                    expected=f"{file.counted.stop} rows",
-                    found=f"{segment.rows} rows",
-                    fix=FIX,
-                )
+    def _restore_files(
+        self, files: list[FileRef], restored: dict[FileRef, Segment], manifest: Manifest, downloads: Downloads
+    ) -> None:
+        """Add what is missing to ``restored``, each file as soon as it has arrived."""
+        while waiting := [f for f in files if f not in restored]:
+            arrived = [f for f in waiting if downloads.has(f.path)]
+            if not arrived:
+                downloads.require([f.path for f in waiting])
+            listed = Counter(f.path for f in arrived)
+            for file in arrived:
+                restored[file] = self._restore_file(file, manifest, downloads)
+                listed[file.path] -= 1
+                if file.name.kind == "segment" and not listed[file.path]:
+                    # No manifest is read from it again; the next file gets its place on the disk.
+                    downloads.local(file.path).unlink()
 
     def _check_order(self, plan: Plan) -> None:
         for run in plan:
@@ -194,12 +196,9 @@ class Loader:
             if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
             local = downloads.local(file.path)
-            segment = self._runs.restore(local, file, manifest.catalog, manifest.max_parallelism)
+            return self._runs.restore(local, file, manifest.catalog, manifest.max_parallelism)
         except CheckpointError as error:
             raise _UnusableError(file.path, error) from error
-        if file.name.kind == "segment":  # no manifest is read from it again; the next file gets its place on the disk
-            local.unlink()
-        return segment
 
     def _parent(self, name: str, downloads: Downloads) -> tuple[FileRef, Manifest] | None:
         try:

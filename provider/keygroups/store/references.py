@@ -1,18 +1,19 @@
-"""Which files of a store refer to which: the basis of retention."""
+"""Which files of a store are referred to, by its own versions and by those of its borrowers: the basis of retention."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import parse_name
 from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
 from keygroups.store.downloads import Downloads
+from keygroups.store.loans import Listing, Loans
 
 
 class References:
-    """The files that the manifests of version files list, as far as this process knows them.
+    """The files of a store that the manifests of version files list, as far as this process knows them.
 
     Args:
         store: ``<partition>[/<store name>]``.
@@ -21,44 +22,59 @@ class References:
     def __init__(self, store: str) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._references: dict[str, frozenset[str]] = {}
+        self._listed: dict[str, frozenset[str]] = {}
+        self._loans = Loans(store)
 
-    def record(self, name: str, references: Iterable[FileRef]) -> None:
-        """Record the files that the manifest of a version file lists."""
+    def record(self, path: str, references: Iterable[FileRef]) -> None:
+        """Record the files that the manifest of a version file lists. Those in other stores' folders are not ours."""
         with self._lock:
-            self._references[name] = frozenset(str(ref.name) for ref in references)
+            self._listed[path] = frozenset(str(ref.name) for ref in references if ref.store == self._store)
 
     def files_to_delete(self, latest: int, retain: int, in_use: frozenset[str], downloads: Downloads) -> list[str]:
-        """Names that retention may delete.
+        """Names in the store's folder that retention may delete.
 
         Args:
             latest: number of the latest version.
             retain: how many versions stay loadable.
             in_use: names that this process may still refer to.
-            downloads: the listing, and manifests of retained versions that this process has not seen.
+            downloads: listings, loans, and manifests of retained versions that this process has not seen.
 
         Raises:
             Wanted: something must be downloaded first.
-            CheckpointError: the manifest of a retained version can't be read.
+            CheckpointError: the manifest of a retained version, or a loan, can't be read.
         """
-        names = [file.name for file in downloads.listed()]
+        names = [file.name for file in downloads.listed(self._store)]
         oldest = oldest_retained(latest, retain)
         if not unreferenced_files(names, oldest, {"": in_use}):
             return []
-        self._read_unknown(retained_versions(names, oldest), downloads)
+        self._read_unknown([f"{self._store}/{name}" for name in retained_versions(names, oldest)], downloads)
         with self._lock:
             # Not by the listing: it may be older than the latest version file.
-            self._references = {n: r for n, r in self._references.items() if _version(n) >= oldest}
-            return unreferenced_files(names, oldest, {**self._references, "": in_use})
+            self._listed = {path: listed for path, listed in self._listed.items() if _version(path) >= oldest - 1}
+            own = {path: listed for path, listed in self._listed.items() if _version(path) >= oldest}
+        if not (old := unreferenced_files(names, oldest, {**own, "": in_use})):
+            return []
+        # A borrower may be a version behind: its task of the latest batch may still be running.
+        lent = self._loans.lent(names, min(oldest, latest - 1), downloads, lambda paths: self._of(paths, downloads))
+        return [name for name in old if name not in lent.needed] + lent.over
 
-    def _read_unknown(self, names: list[str], downloads: Downloads) -> None:
+    def _of(self, paths: Sequence[str], downloads: Downloads) -> Listing:
+        """What version files list of the store's files; of one that another store has deleted meanwhile, nothing."""
         with self._lock:
-            unknown = [name for name in names if name not in self._references]
-        manifests = downloads.manifests([f"{self._store}/{name}" for name in unknown])
-        for name, manifest in zip(unknown, manifests, strict=True):
-            self.record(name, manifest.segments)
+            unknown = [path for path in paths if path not in self._listed]
+        downloads.require(unknown, head=True)
+        found = [path for path in paths if path not in downloads.missing]
+        self._read_unknown(found, downloads)
+        with self._lock:
+            return {path: self._listed[path] for path in found}
+
+    def _read_unknown(self, paths: Sequence[str], downloads: Downloads) -> None:
+        with self._lock:
+            unknown = [path for path in paths if path not in self._listed]
+        for path, manifest in zip(unknown, downloads.manifests(unknown), strict=True):
+            self.record(path, manifest.segments)
 
 
-def _version(name: str) -> int:
-    parsed = parse_name(name)
+def _version(path: str) -> int:
+    parsed = parse_name(path.rpartition("/")[2])
     return parsed.version if parsed else -1

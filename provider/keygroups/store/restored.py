@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from keygroups.checkpoint.manifest import FileRef
 from keygroups.segment.file import Segment
 from keygroups.store.downloads import Wanted
 
 
 class RestoredFiles:
-    """Segments by the path of their file, of one operation of a store: the one that came last.
+    """Segments by what they were restored of, of one operation of a store: the one that came last.
 
     Those of an operation that never ends, as the JVM has given it up, are freed when the next one begins. Methods may
     run in several threads: an operation that loses its segments to another one restores them again.
     """
 
     def __init__(self) -> None:
-        self._current: tuple[str, dict[str, dict[str, Segment]]] = ("", {})
+        self._current: tuple[str, dict[str, dict[FileRef, Segment]]] = ("", {})
 
     @contextmanager
     def kept_for(self, operation: str) -> Iterator[None]:
@@ -40,7 +41,7 @@ class RestoredFiles:
             if not goes_on and self._current[0] == operation:
                 self._current = ("", {})
 
-    def of(self, operation: str, version_file: str) -> dict[str, Segment]:
+    def of(self, operation: str, version_file: str) -> dict[FileRef, Segment]:
         """What the operation has restored so far for one version file; the caller adds to it.
 
         Another attempt's version file may have another catalog, which the rows were not checked against.

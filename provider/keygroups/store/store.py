@@ -179,8 +179,8 @@ class Store:
         name = new_name("version", parent.key.version + 1)
         with self._versions.pinned(parent) as base:
             written = self._writer.write(name, writes, catalog, base)
-            self._references.record(str(name), written.references)
-        (file,) = written.changes[0].files
+            (file,) = written.changes[0].files
+            self._references.record(file.path, written.references)
 
         def successor(plan: Plan) -> Version:
             plan = advance(plan, written.changes, catalog)
@@ -211,7 +211,7 @@ class Store:
 
     def files_to_delete(self, retain: int, downloads: Downloads) -> list[str]:
         """Names of checkpoint files that no retained version needs. Raises Wanted, CheckpointError."""
-        downloads.listed()
+        downloads.listed(self.spec.store)
         if (latest := self._versions.latest()) is None:
             return []
         in_use = self._compaction.files_in_use() | self._versions.files_in_use()

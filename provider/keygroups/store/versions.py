@@ -111,11 +111,11 @@ class Versions:
             return frozenset([*(str(ref.name) for ref in refs), *self._pinned])
 
     def segment_of(self, ref: FileRef, catalog: Catalog) -> Segment | None:
-        """The segment with the rows of a file, if they were checked against families of the same form."""
+        """The segment restored of a file, or written with it, if it was checked against families of the same form."""
         with self._lock:
             versions = [version for version in self._versions.values() if version.catalog.forms >= catalog.forms]
             pieces = (piece for version in versions for piece in pieces_of(version.plan))
-            return next((p.segment for p in pieces if p.is_durable and p.files[0].path == ref.path), None)
+            return next((p.segment for p in pieces if p.is_restored_of(ref)), None)
 
     def _present(self, version: Version) -> Version:
         return self._versions.get(version.key, version)

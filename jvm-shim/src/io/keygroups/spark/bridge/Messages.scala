@@ -34,10 +34,10 @@ case class VersionKey(version: Long, checkpointId: Option[String])
  * What was brought from the checkpoint so far for one operation, which may take several calls.
  *
  * @param folder local folder of this operation alone
- * @param listing the store's checkpoint folder: of each file its name, time of modification in ms and length
+ * @param listings checkpoint folders, by their stores: of each file its name, time of modification in ms and length
  * @param missing checkpoint paths that do not exist
  */
-case class Downloads(folder: String, listing: Option[Seq[Seq[Any]]] = None, missing: Seq[String] = Nil)
+case class Downloads(folder: String, listings: Map[String, Seq[Seq[Any]]] = Map.empty, missing: Seq[String] = Nil)
 
 /** @param known ids of the segments that this JVM has mapped: the answer does not describe them */
 case class LoadRequest(store: Int, key: VersionKey, downloads: Downloads, known: Seq[String])
@@ -97,7 +97,12 @@ case class ChangeView(version: VersionView, parent: Option[VersionKey])
 /** @param upload see `Committed`; None if the piece has no rows */
 case class Compacted(version: VersionView, upload: Option[Seq[String]])
 
-/** What the JVM must bring before it calls again; files are pairs of checkpoint path and local path. */
-case class Want(listing: Boolean, files: Seq[Seq[String]], head: Boolean)
+/**
+ * What the JVM must bring before it calls again.
+ *
+ * @param listings stores of the operator whose folders are to be listed
+ * @param files pairs of checkpoint path and local path
+ */
+case class Want(listings: Seq[String], files: Seq[Seq[String]], head: Boolean)
 
 case class Failure(kind: String, message: String)

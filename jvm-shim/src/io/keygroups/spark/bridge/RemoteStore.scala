@@ -67,8 +67,8 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
       case Right(answer) => answer
       case Left(want) =>
         val missing = arrivals.await(want)
-        val listing = if (want.listing) Some(transfer.list()) else brought.listing
-        val more = brought.copy(listing = listing, missing = brought.missing ++ missing)
+        val listings = brought.listings ++ want.listings.map(store => store -> transfer.list(store))
+        val more = brought.copy(listings = listings, missing = brought.missing ++ missing)
         callUntilComplete[T](method, request, more, arrivals)
     }
 }

@@ -13,8 +13,12 @@ trait CheckpointFiles {
   /** The store's folder, for messages. */
   def folder: Path
 
-  /** Name, time of modification in ms and length of all files in the store's folder; empty if there is no folder. */
-  def list(): Seq[Seq[Any]]
+  /**
+   * Name, time of modification in ms and length of all files in a folder; empty if there is none.
+   *
+   * @param store a store of the operator: the folder's path below the operator's
+   */
+  def list(store: String): Seq[Seq[Any]]
 
   /** Create the store's folder: Spark's state reader counts partitions by their folders. */
   def createFolder(): Unit

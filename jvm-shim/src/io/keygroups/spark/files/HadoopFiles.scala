@@ -17,10 +17,10 @@ class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: Configu
 
   private lazy val files = CheckpointFileManager.create(folder, conf)
 
-  override def list(): Seq[Seq[Any]] =
+  override def list(store: String): Seq[Seq[Any]] =
     try {
       val everything: PathFilter = _ => true
-      files.list(folder, everything).toSeq.filter(_.isFile).map { status =>
+      files.list(new Path(operatorFolder, store), everything).toSeq.filter(_.isFile).map { status =>
         Seq(status.getPath.getName, status.getModificationTime, status.getLen)
       }
     } catch { case _: FileNotFoundException => Seq.empty }

@@ -16,14 +16,16 @@ import org.apache.hadoop.fs.Path
 final class MountedFiles(operatorFolder: Path, override val folder: Path) extends CheckpointFiles {
   private val root = local(folder)
 
-  override def list(): Seq[Seq[Any]] =
-    if (!Files.isDirectory(root)) Seq.empty
-    else Using.resource(Files.list(root)) { entries =>
+  override def list(store: String): Seq[Seq[Any]] = {
+    val listed = local(new Path(operatorFolder, store))
+    if (!Files.isDirectory(listed)) Seq.empty
+    else Using.resource(Files.list(listed)) { entries =>
       entries.iterator().asScala.filter(Files.isRegularFile(_)).flatMap { path =>
         try Some(Seq[Any](path.getFileName.toString, Files.getLastModifiedTime(path).toMillis, Files.size(path)))
         catch { case _: NoSuchFileException => None } // deleted or renamed meanwhile
       }.toSeq
     }
+  }
 
   override def createFolder(): Unit = {
     Files.createDirectories(root)

@@ -25,7 +25,8 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
   import RetryingFiles._
 
   override def folder: Path = inner.folder
-  override def list(): Seq[Seq[Any]] = patiently("listed", folder)(inner.list())
+  override def list(store: String): Seq[Seq[Any]] =
+    patiently("listed", new Path(operatorFolder, store))(inner.list(store))
   override def createFolder(): Unit = patiently("created", folder)(inner.createFolder())
   override def delete(names: Seq[String]): Unit = patiently("cleaned", folder)(inner.delete(names))
 
