@@ -50,17 +50,19 @@ def ascending(locator: Locators) -> Rows:
     above = locator - locator.min()
     bits = (len(locator) - 1).bit_length()
     left_out = np.uint64(max(int(above.max()).bit_length() + bits - 64, 0))
-    leading = above >> left_out
-    order = _packed(leading, bits)
+    order = _packed(above >> left_out, bits)
     if left_out and _descends(above[order]):
         order = _packed(above & (np.uint64(1) << left_out) - np.uint64(1), bits)
-        order = order[_packed(leading[order], bits)]
+        order = order[_packed(above[order] >> left_out, bits)]
     return order
 
 
-def _packed(numbers: Locators, bits: int) -> Rows:
-    """The stable order of numbers that leave so many leading bits free, which suffice for the number of a row."""
-    words = numbers << np.uint64(bits)
+def _packed(words: Locators, bits: int) -> Rows:
+    """The stable order of numbers that leave so many leading bits free, which suffice for the number of a row.
+
+    It takes their place: new memory of 2.5 MB costs as much as a pass over it.
+    """
+    words <<= np.uint64(bits)
     words |= np.arange(len(words), dtype=np.uint64)
     words.sort()
     words &= np.uint64((1 << bits) - 1)
