@@ -41,9 +41,9 @@ def sort_rows(locator: Locators, key: pa.Array, *, runs: bool) -> tuple[Rows, Ma
 def ascending(locator: Locators) -> Rows:
     """The permutation that sorts locators in any order; rows with equal ones stay in theirs.
 
-    The leading bits are sorted with the number of the row behind them: 17 ns a row, where AVX2 has no vectorised
-    ``argsort``, which takes 35 and is not stable; one that is takes 77. Only if rows differ in the bits that are left
-    out, the trailing ones have to be sorted first.
+    The leading bits are sorted with the number of the row behind them, which takes 29 ns a row. With AVX2, numpy's
+    ``argsort`` takes 39 and is not stable; the stable one takes 92. Only if rows in the wrong order show that the bits
+    left out decide, the order is made anew, by these bits first.
     """
     if len(locator) < 2:
         return np.arange(len(locator))
