@@ -41,26 +41,28 @@ def sort_rows(locator: Locators, key: pa.Array, *, runs: bool) -> tuple[Rows, Ma
 def ascending(locator: Locators) -> Rows:
     """The permutation that sorts locators in any order; rows with equal ones stay in theirs.
 
-    The leading bits are sorted with the number of the row behind them: 17 ns a row, where AVX2 has no vectorised
-    ``argsort``, which takes 35 and is not stable; one that is takes 77. Only if rows differ in the bits that are left
-    out, the trailing ones have to be sorted first.
+    The leading bits are sorted with the number of the row behind them, which takes 29 ns a row. With AVX2, numpy's
+    ``argsort`` takes 39 and is not stable; the stable one takes 92. Only if rows in the wrong order show that the bits
+    left out decide, the order is made anew, by these bits first.
     """
     if len(locator) < 2:
         return np.arange(len(locator))
     above = locator - locator.min()
     bits = (len(locator) - 1).bit_length()
     left_out = np.uint64(max(int(above.max()).bit_length() + bits - 64, 0))
-    leading = above >> left_out
-    order = _packed(leading, bits)
+    order = _packed(above >> left_out, bits)
     if left_out and _descends(above[order]):
         order = _packed(above & (np.uint64(1) << left_out) - np.uint64(1), bits)
-        order = order[_packed(leading[order], bits)]
+        order = order[_packed(above[order] >> left_out, bits)]
     return order
 
 
-def _packed(numbers: Locators, bits: int) -> Rows:
-    """The stable order of numbers that leave so many leading bits free, which suffice for the number of a row."""
-    words = numbers << np.uint64(bits)
+def _packed(words: Locators, bits: int) -> Rows:
+    """The stable order of numbers that leave so many leading bits free, which suffice for the number of a row.
+
+    It takes their place: new memory of 2.5 MB costs as much as a pass over it.
+    """
+    words <<= np.uint64(bits)
     words |= np.arange(len(words), dtype=np.uint64)
     words.sort()
     words &= np.uint64((1 << bits) - 1)

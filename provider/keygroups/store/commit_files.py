@@ -23,7 +23,8 @@ from keygroups.store.version import Version
 from keygroups.store.writes import Spilled, Writes
 
 THREADED_BYTES: Final = 1 << 20
-"""Rows of fewer bytes are written in one thread: 20,000 in 3 ms; handing half of the work over takes 0.2 ms."""
+"""Rows of fewer bytes are written in one thread: with two, both forms of 500 rows take 12% more of the processors, and
+those of 18,000 rows 5% more and no less time."""
 
 _THREADS = ThreadPoolExecutor(thread_name_prefix="keygroups-writer")
 
