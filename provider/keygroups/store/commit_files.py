@@ -11,6 +11,7 @@ from typing import NamedTuple
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import FileName, new_name
+from keygroups.progress import shared
 from keygroups.runs.local import LocalRuns, sort_chunks
 from keygroups.runs.run import Piece
 from keygroups.segment.block import Block
@@ -22,7 +23,8 @@ from keygroups.store.checkpoint_writer import CheckpointFile, CheckpointWriter, 
 from keygroups.store.version import Version
 from keygroups.store.writes import Spilled, Writes
 
-_THREADS = ThreadPoolExecutor(thread_name_prefix="keygroups-writer")
+_THREADS = ThreadPoolExecutor(256, "keygroups-writer")
+"""As many as commits: one that waited for others would seem to stand still."""
 
 
 class WrittenCommit(NamedTuple):
@@ -135,7 +137,7 @@ class CommitWriter:
 
     def _side_by_side(self, rows: Sequence[Block], write: _WritesFile) -> tuple[Segment, CheckpointFile]:
         """Write both forms of the same rows at once: one waits for the disk while the other compresses."""
-        local = _THREADS.submit(self._runs.write, rows)
+        local = _THREADS.submit(shared(self._runs.write), rows)
         try:
             file = write(rows)
         finally:
