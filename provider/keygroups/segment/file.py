@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from keygroups.errors import CapacityError
-from keygroups.progress import ticking
+from keygroups.progress import tick, ticking
 from keygroups.segment.block import Block, empty_block
 from keygroups.segment.layout import BlockLayout, layout_of
 from keygroups.segment.limits import MAX_BATCH_BYTES
@@ -72,6 +72,7 @@ def write_segment(folder: Path, blocks: Iterable[Block]) -> Segment:
         write_streams(sink, (_batch(block) for block in ticking(blocks) if len(block)))
         if not sink.tell():  # an empty file can't be mapped
             write_streams(sink, [empty_block().batch()])
+        tick()  # what was cancelled meanwhile is not put in place
     return open_segment(path)
 
 
