@@ -27,6 +27,7 @@ class Slow:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, thread: str) -> None:
         self.begun, self.go = threading.Event(), threading.Event()
+
         def slow(items: Iterable[T]) -> Iterator[T]:
             for item in ticking(items):
                 if threading.current_thread().name.startswith(thread):

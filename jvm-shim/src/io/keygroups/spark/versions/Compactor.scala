@@ -3,8 +3,6 @@ package io.keygroups.spark.versions
 import java.io.File
 import java.util.concurrent.atomic.AtomicLong
 
-import scala.util.control.NonFatal
-
 import io.keygroups.spark.{Failures, Metrics}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
@@ -27,7 +25,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   /** Whether one is merged, or waits for that: one at a time. */
   private var isMerging = false
   private var isThorough = false
-  private var waitingCommits = 0
+  @volatile private var waitingCommits = 0
   /** Why the compaction under way or the last one has failed. */
   private var failure: Option[Throwable] = None
 
@@ -82,8 +80,10 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   private def step(remote: RemoteStore): Unit = {
     var merged = Option.empty[Compacted]
-    try attempt(remote)(merged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(mergePiece(remote, _))))
-    finally synchronized(isMerging = false)
+    attempt(remote) {
+      merged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(mergePiece(remote, _)))
+    }
+    synchronized { isMerging = false }
     if (merged.isDefined) merge(remote) // beside the upload of this piece
     merged.flatMap(_.upload) match {
       case Some(upload) => MergePools.uploads.submit(turn(uploadPiece(remote, upload)))
@@ -117,7 +117,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
       remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
       merge(remote)
     }
-    if (store.opened.isEmpty) new File(upload.head).delete()
     end()
   }
 
@@ -131,7 +130,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   private def attempt(remote: RemoteStore)(body: => Unit): Unit =
     try keepOpen { () => if (isWanted() && store.opened.contains(remote)) body }
     catch {
-      case NonFatal(error) =>
+      case error: Throwable => // whoever waits for the end of the compaction has to hear of it
         synchronized { failure = failure.orElse(Some(error)) }
         if (isWanted() && store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
     }
