@@ -43,7 +43,7 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
   private def callOrWant[T: JavaTypeable](
       method: String, request: AnyRef, isWanted: () => Boolean): Either[Want, Option[T]] = {
     calls.incrementAndGet()
-    val answer = settled(method, checked(server.call(method, Json.write(request), method)), isWanted)
+    val answer = settled(method, checked(server.call(method, Json.write(request))), isWanted)
     if (answer.has("wanted")) Left(Json.convert[Want](answer.get("wanted")))
     else Right(Option(answer.get("ok")).filterNot(_.isNull).map(Json.convert[T](_)))
   }
@@ -57,7 +57,7 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
       val ticket = Json.write(TicketRequest(pending.get("ticket").asLong))
       logDebug(s"'$method' of store $number goes on after ${pending.get("progress")} steps")
       if (!isWanted()) {
-        server.call("cancel", ticket, "cancel")
+        server.call("cancel", ticket)
         throw Failures.interrupted(new InterruptedException(s"'$method' is not wanted any more"))
       }
       settled(method, checked(server.call("await", ticket, method)), isWanted)
@@ -103,7 +103,7 @@ object RemoteStore {
   /** Open a store in the server process, which is started if need be. */
   def open(settings: Settings, spec: StoreSpec, transfer: CheckpointFiles): RemoteStore = {
     val server = StoreServer.get(settings)
-    val answer = checked(server.call("open", Json.write(OpenRequest(spec, settings.forPython)), "open"))
+    val answer = checked(server.call("open", Json.write(OpenRequest(spec, settings.forPython))))
     new RemoteStore(server, answer.get("ok").asInt(), transfer)
   }
 

@@ -39,6 +39,8 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
     }.getOrElse(0L)
     catch { case _: IOException => 0L }
 
+  def call(method: String, payload: String): String = call(method, payload, method)
+
   /**
    * One call, or a question after it: either is answered in a second or so, however long the work takes. Throws
    * KeyGroupsException of kind retry if the process has died or does not answer in time; it is stopped then.
