@@ -68,6 +68,10 @@ class RetryError(KeygroupsError):
     kind = "retry"
 
 
+class CancelledError(RetryError):
+    """The operation was cancelled, and what it had written is deleted: retry the task. Nothing committed is lost."""
+
+
 class VersionError(KeygroupsError):
     """Two components are incompatible: upgrade one of them."""
 

@@ -37,6 +37,7 @@ def test_every_kind_is_its_own_and_stable() -> None:
         "CheckpointError": "checkpoint",
         "CapacityError": "capacity",
         "RetryError": "retry",
+        "CancelledError": "retry",
         "VersionError": "version",
         "InternalError": "internal",
     }

@@ -128,6 +128,18 @@ class Deletable(Message, frozen=True):
     downloads: Downloads
 
 
+class Await(Message, frozen=True):
+    """Ask after an operation that was still worked on."""
+
+    ticket: int
+
+
+class Cancel(Message, frozen=True):
+    """Cancel an operation: nobody waits for it any more."""
+
+    ticket: int
+
+
 class Close(Message, frozen=True):
     """Close a store and delete its local files."""
 
@@ -195,6 +207,18 @@ class Compacted(Message, frozen=True):
 
     version: VersionView
     upload: Upload | None
+
+
+class Pending(Message, frozen=True):
+    """The call is still worked on: ask after it.
+
+    Attributes:
+        ticket: number of the operation.
+        progress: steps done so far, such as blocks written.
+    """
+
+    ticket: int
+    progress: int
 
 
 class Want(Message, frozen=True):

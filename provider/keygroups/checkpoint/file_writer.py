@@ -16,6 +16,7 @@ from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.family_form import Forms
 from keygroups.checkpoint.invariants import MOST_ROWS
 from keygroups.checkpoint.manifest import BlockRef, Part
+from keygroups.progress import ticking
 from keygroups.segment.block import Block
 from keygroups.segment.file import all_or_nothing
 from keygroups.segment.split import even_cuts, evenly_split
@@ -28,6 +29,8 @@ CONVERTED_BYTES: Final = 16 << 20
 """Of rows that are made columns at once, which takes four times their room."""
 IN_MEMORY: Final = 64 << 20
 """Blocks with more bytes are compressed to a file."""
+COPIED_BYTES: Final = 64 << 20
+"""Of that file, copied at once."""
 
 Metadata = Callable[[tuple[Part, ...]], dict[bytes, bytes]]
 
@@ -41,7 +44,7 @@ def write_file(
     *,
     numbered: bool = False,
 ) -> None:
-    """Write a file of the checkpoint.
+    """Write a file of the checkpoint, with a tick for each part of it.
 
     Args:
         path: a new local file, to be uploaded.
@@ -53,19 +56,21 @@ def write_file(
 
     Raises:
         CapacityError: the local disk is full; nothing is left behind.
+        CancelledError: the operation was cancelled; nothing is left behind.
     """
     with all_or_nothing(path), closing(_Body(path, sum(block.nbytes for block in blocks))) as body:
         parts = _Parts(body.sink, _options(compression))
         forms = Forms(catalog)
         for block in blocks:
-            for piece in evenly_split(block, CONVERTED_BYTES):
+            for piece in ticking(evenly_split(block, CONVERTED_BYTES)):
                 parts.write(piece, forms.of(piece.family).batch(piece, numbered=numbered))
         parts.end()
         content = body.content()
         head = parts.schema.with_metadata(metadata(parts.described(content))).serialize()
         with path.open("wb") as file:
             file.write(head)
-            file.write(memoryview(content)[parts.start :])
+            for start in ticking(range(parts.start, content.size, COPIED_BYTES)):
+                file.write(memoryview(content)[start : start + COPIED_BYTES])
 
 
 class _Place(NamedTuple):

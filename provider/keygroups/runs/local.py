@@ -9,6 +9,7 @@ from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.row_check import RowCheck
+from keygroups.progress import ticking
 from keygroups.runs.local_disk import LOCAL_DISK
 from keygroups.segment.block import Block
 from keygroups.segment.chunk import Chunk, read_chunk
@@ -19,9 +20,14 @@ from keygroups.segment.split import split_blocks
 
 
 def sort_chunks(chunks: Sequence[Chunk], batch_time: int) -> list[Block]:
-    """Sort chunks of a session's writes, one chunk per column family; see ``read_chunk`` for ``batch_time``."""
+    """Sort chunks of a session's writes, one chunk per column family, with a tick for each.
+
+    Args:
+        chunks: the writes.
+        batch_time: see ``read_chunk``.
+    """
     ordered = sorted(chunks, key=lambda chunk: chunk.family)
-    return split_blocks(read_chunk(chunk, batch_time) for chunk in ordered)
+    return split_blocks(read_chunk(chunk, batch_time) for chunk in ticking(ordered))
 
 
 class LocalRuns:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 
 from keygroups.errors import CapacityError
+from keygroups.progress import tick, ticking
 from keygroups.segment.block import Block, empty_block
 from keygroups.segment.layout import BlockLayout, layout_of
 from keygroups.segment.limits import MAX_BATCH_BYTES
@@ -60,16 +61,18 @@ class Segment:
 
 
 def write_segment(folder: Path, blocks: Iterable[Block]) -> Segment:
-    """Write blocks, in ascending order and without overlap, to a new local segment.
+    """Write blocks, in ascending order and without overlap, to a new local segment, with a tick for each.
 
     Raises:
         CapacityError: the local disk is full; nothing is left behind.
+        CancelledError: the operation was cancelled; nothing is left behind.
     """
     path = folder / f"{uuid.uuid4().hex}.arrows"
     with all_or_nothing(path), pa.OSFile(str(path), "wb") as sink:
-        write_streams(sink, (_batch(block) for block in blocks if len(block)))
+        write_streams(sink, (_batch(block) for block in ticking(blocks) if len(block)))
         if not sink.tell():  # an empty file can't be mapped
             write_streams(sink, [empty_block().batch()])
+        tick()  # what was cancelled meanwhile is not put in place
     return open_segment(path)
 
 

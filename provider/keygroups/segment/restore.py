@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keygroups.errors import CapacityError, CheckpointError
+from keygroups.progress import ticking
 from keygroups.segment.arrays import mask
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment, write_segment
@@ -57,7 +58,7 @@ def restore_segment(
 def _checked(blocks: Iterator[Block], name: str, check: BlockCheck | None) -> Iterator[Block]:
     """The same blocks, each of which has passed all checks."""
     before: Block | None = None
-    for block in blocks:
+    for block in ticking(blocks):
         with reading(name):
             if int(block.locator[-1]) > MAX_LOCATOR or not _ascends(block):
                 raise ValueError("rows are not in order")

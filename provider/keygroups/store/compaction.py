@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from itertools import chain, groupby
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
+from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge
 from keygroups.runs.run import Piece, Plan, pieces_of, place_of
@@ -35,7 +35,7 @@ class Compaction:
         self._checkpoint = checkpoint
         self._versions = versions
         self._fanout, self._piece_bytes = fanout, piece_bytes
-        self._one_step = threading.Lock()
+        self._one_step = Turn()
         self._merges: list[Merge] = []
         self._uploading: dict[str, tuple[Segment, FileRef]] = {}
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from keygroups.checkpoint.manifest import Manifest, read_manifest
+from keygroups.progress import ticking
 from keygroups.segment.ipc_messages import is_cut
 
 
@@ -97,4 +98,4 @@ class Downloads(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fiel
         self.require(paths, head=True)
         long = [path for path in paths if path not in self.missing and is_cut(self.local(path, head=True))]
         self.require(long)
-        return [read_manifest(self.local(path, head=path not in long), path) for path in paths]
+        return [read_manifest(self.local(path, head=path not in long), path) for path in ticking(paths)]

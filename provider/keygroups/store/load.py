@@ -14,6 +14,7 @@ from keygroups.checkpoint.manifest import FileRef, Manifest
 from keygroups.checkpoint.names import FORMAT, FileName, is_path, parse_name
 from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError
+from keygroups.progress import tick
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import Piece, Plan, Run, plan_of
 from keygroups.segment.file import Segment
@@ -192,6 +193,7 @@ class Loader:
                 )
 
     def _restore_file(self, file: FileRef, manifest: Manifest, downloads: Downloads) -> Segment:
+        tick()  # the files of an operation that was cancelled may be gone
         try:
             if file.path in downloads.missing:
                 raise CheckpointError("a file of the checkpoint is missing", path=self._full(file.path))
@@ -208,6 +210,7 @@ class Loader:
             return None
 
     def _version_file(self, path: str, downloads: Downloads) -> tuple[FileRef, Manifest]:
+        tick()
         downloads.require([path])
         if path in downloads.missing:
             raise CheckpointError(

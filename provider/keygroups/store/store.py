@@ -59,6 +59,12 @@ class Store:
         )
         self._references = References(spec.store)
         self._change: Change | None = None
+        self.is_closed = False
+
+    @property
+    def most_still_seconds(self) -> float:
+        """For how long an operation may make no progress."""
+        return self._settings.call_timeout_seconds
 
     def load(self, key: VersionKey, downloads: Downloads) -> Version:
         """The version, from memory or from the checkpoint. Raises as ``Loader.load``."""
@@ -188,6 +194,15 @@ class Store:
 
         return self._versions.add_successor(parent, successor), written.uploads
 
+    def drop(self, session: str, segment: str) -> None:
+        """Drop a segment of a session."""
+        with self._lock:
+            kept = [one for one in self._sessions.get(session, []) if one.segment.id != segment]
+            if kept:
+                self._sessions[session] = kept
+            else:
+                self._sessions.pop(session, None)
+
     def abort(self, session: str) -> None:
         """Drop a session."""
         with self._lock:
@@ -219,9 +234,14 @@ class Store:
 
     def close(self) -> None:
         """Release everything and delete the store's folder."""
+        self.is_closed = True
         with self._lock:
             self._sessions.clear()
         self._versions.clear()
+        self.delete_files()
+
+    def delete_files(self) -> None:
+        """Delete the store's folder."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _new_max_parallelism(self) -> int:

@@ -23,10 +23,20 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   private val toPrefix = UnsafeProjection.create(new StructType().add("text", StringType))
   private val provider = newProvider()
   private var store: StateStore = _
+  @volatile private var opener: Thread = _
 
   /** Open a version; the checkpoint id is empty where none is used. */
   def open(version: Long, checkpointId: String): Unit =
     store = provider.getStore(version, Option(checkpointId).filter(_.nonEmpty), false, false)
+
+  /** Open a version in a thread that `interrupt` interrupts, as Spark does when it kills a task. */
+  def openInterrupted(version: Long): Unit = {
+    opener = Thread.currentThread()
+    try open(version, "")
+    finally Thread.interrupted()
+  }
+
+  def interrupt(): Unit = opener.interrupt()
 
   /** Begin anew after a version. */
   def openEmpty(version: Long): Unit = store = provider.getStore(version, None, false, true)

@@ -61,6 +61,10 @@ object Failures {
       s"(expected at most $limit bytes, found $found): raise spark.executor.memoryOverhead, and keyGroups.memoryBudget if it " +
       "is set, or give the query more executors", null)
 
+  def behind(store: String, most: Int, found: Int, cause: Throwable): KeyGroupsException =
+    capacity(s"the runs of a store cannot be merged, and become too many (path $store, expected fewer than $most, found " +
+      s"$found): the previous version stays good; mend what makes merges fail (${cause.getMessage}), and restart the query", cause)
+
   def tooLongToRead(bytes: Long, limit: Int): KeyGroupsException =
     capacity(s"the values of one key are too long to be read together (expected at most $limit bytes, found $bytes): " +
       "put fewer values under one key", null)

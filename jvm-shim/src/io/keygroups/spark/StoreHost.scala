@@ -19,10 +19,10 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   extends SessionHost {
   private val store = new OpenStore(settings, spec, files)
   private val loader = new VersionLoader(store, spec, files)
-  private val compactor = new Compactor(store, spec.store, files, settings.maxSegments, body => entered(body()))
+  private val compactor = new Compactor(store, spec.store, files, settings.maxSegments, body => entered(body()), () => !isClosed)
   private val committer = new Committer(store, files, compactor)
   private val expiryCursors = new ConcurrentHashMap[Int, Long]()
-  private var isClosed = false
+  @volatile private var isClosed = false
   /** Loads under way, and sessions that may still write. */
   private var users = 0
 
@@ -44,14 +44,14 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     val remote = store.open()
     val request = SpillRequest(remote.number, session.id, chunks, session.catalog, session.expiry.now)
     ThreadPools.sort {
-      try store.openSegment(store.sorting(chunks)(remote.call[SegmentView]("spill", request).get))
+      try store.openSegment(store.sorting(chunks)(remote.call[SegmentView]("spill", request, () => session.isOpen).get))
       finally session.files.delete(chunks)
     }
   }
 
   override def saveSegment(session: Session, id: String): CompletableFuture[Long] = {
     val base = session.version
-    ThreadPools.upload(if (session.isOpen) committer.save(session.id, id, base) else 0L)
+    ThreadPools.upload(if (session.isOpen) committer.save(session, id, base) else 0L)
   }
 
   /** See `VersionLoader`. */
@@ -102,7 +102,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     if (isLast) store.close()
   }
 
-  /** Close the store when its last user has left. */
+  /** Close the store when its last user has left. A merge under way is cancelled. */
   def close(): Unit = {
     val unused = synchronized {
       isClosed = true

@@ -11,9 +11,6 @@ object ThreadPools {
   /** Uploads of large sorted segments, ahead of the commit that waits for them: compression takes a processor each. */
   private lazy val uploads = Executors.newFixedThreadPool(Runtime.getRuntime.availableProcessors, daemons("keygroups-upload"))
 
-  /** Compaction: one store at a time, so that it does not take the processors from the tasks. */
-  private lazy val compactors: ExecutorService = Executors.newFixedThreadPool(1, daemons("keygroups-compaction"))
-
   /** Single operations on the checkpoint's file system; a task or the compactor waits for each until its deadline. */
   private lazy val fileOperations = Executors.newCachedThreadPool(daemons("keygroups-files"))
 
@@ -32,7 +29,8 @@ object ThreadPools {
 
   def fileOperation[T](body: => T): Future[T] = fileOperations.submit((() => body): Callable[T])
 
-  def compact(body: => Unit): Future[_] = compactors.submit((() => body): Runnable)
+  /** So many threads of a name. */
+  def fixed(name: String, threads: Int): ExecutorService = Executors.newFixedThreadPool(threads, daemons(name))
 
   private def daemons(name: String): java.util.concurrent.ThreadFactory = {
     val count = new AtomicInteger()

@@ -75,6 +75,9 @@ case class UploadedRequest(store: Int, name: String, success: Boolean)
 
 case class CloseRequest(store: Int)
 
+/** Asks after an operation, or cancels it. */
+case class TicketRequest(ticket: Long)
+
 /** Rows of a segment, from `start` to `stop`, exclusive. */
 case class PieceView(id: String, start: Long, stop: Long)
 

@@ -11,9 +11,13 @@ import java.util.concurrent.atomic.AtomicLong
 
 import io.keygroups.spark.{Failures, KeyGroupsException, Settings}
 import io.keygroups.spark.files.CheckpointFiles
+import org.apache.spark.TaskContext
+import org.apache.spark.internal.Logging
 
 /** A store that is open in a server process. */
-final class RemoteStore private (server: ServerProcess, val number: Int, transfer: CheckpointFiles) {
+final class RemoteStore private (server: ServerProcess, val number: Int, transfer: CheckpointFiles) extends Logging {
+  import RemoteStore._
+
   /** Calls made so far. */
   val calls = new AtomicLong()
 
@@ -25,18 +29,39 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
   /** Pid of the process, for logs and tests. */
   def pid: Long = server.pid
 
-  /** A call that needs nothing of the checkpoint. */
-  def call[T: JavaTypeable](method: String, request: AnyRef): Option[T] = callOrWant[T](method, request) match {
-    case Right(answer) => answer
-    case Left(want) => throw new IllegalStateException(s"$method wants $want")
-  }
+  /**
+   * A call that needs nothing of the checkpoint.
+   *
+   * @param isWanted asked every second or so: whether the work is to go on
+   */
+  def call[T: JavaTypeable](method: String, request: AnyRef, isWanted: () => Boolean = isTaskAlive): Option[T] =
+    callOrWant[T](method, request, isWanted) match {
+      case Right(answer) => answer
+      case Left(want) => throw new IllegalStateException(s"$method wants $want")
+    }
 
-  private def callOrWant[T: JavaTypeable](method: String, request: AnyRef): Either[Want, Option[T]] = {
+  private def callOrWant[T: JavaTypeable](
+      method: String, request: AnyRef, isWanted: () => Boolean): Either[Want, Option[T]] = {
     calls.incrementAndGet()
-    val answer = RemoteStore.checked(server.call(method, Json.write(request)))
+    val answer = settled(method, checked(server.call(method, Json.write(request))), isWanted)
     if (answer.has("wanted")) Left(Json.convert[Want](answer.get("wanted")))
     else Right(Option(answer.get("ok")).filterNot(_.isNull).map(Json.convert[T](_)))
   }
+
+  /** Ask after work until it has ended; KeyGroupsException if it is not wanted any more. */
+  @tailrec
+  private def settled(method: String, answer: JsonNode, isWanted: () => Boolean): JsonNode =
+    if (!answer.has("pending")) answer
+    else {
+      val pending = answer.get("pending")
+      val ticket = Json.write(TicketRequest(pending.get("ticket").asLong))
+      logDebug(s"'$method' of store $number goes on after ${pending.get("progress")} steps")
+      if (!isWanted()) {
+        server.call("cancel", ticket)
+        throw Failures.interrupted(new InterruptedException(s"'$method' is not wanted any more"))
+      }
+      settled(method, checked(server.call("await", ticket, method)), isWanted)
+    }
 
   /**
    * A call that may want a listing or files of the checkpoint first. The files go into a folder of this operation alone, which
@@ -63,7 +88,7 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
   @tailrec
   private def callUntilComplete[T: JavaTypeable](
       method: String, request: Downloads => AnyRef, brought: Downloads, arrivals: Arrivals): Option[T] =
-    callOrWant[T](method, request(brought)) match {
+    callOrWant[T](method, request(brought), isTaskAlive) match {
       case Right(answer) => answer
       case Left(want) =>
         val missing = arrivals.await(want)
@@ -81,6 +106,10 @@ object RemoteStore {
     val answer = checked(server.call("open", Json.write(OpenRequest(spec, settings.forPython))))
     new RemoteStore(server, answer.get("ok").asInt(), transfer)
   }
+
+  /** Whether Spark has not killed the task of this thread, if it is one. */
+  private val isTaskAlive: () => Boolean =
+    () => !Thread.currentThread().isInterrupted && !Option(TaskContext.get()).exists(_.isInterrupted())
 
   private def checked(text: String): JsonNode = {
     val answer = Json.tree(text)

@@ -39,10 +39,15 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
     }.getOrElse(0L)
     catch { case _: IOException => 0L }
 
+  def call(method: String, payload: String): String = call(method, payload, method)
+
   /**
-   * One call. Throws KeyGroupsException of kind retry if the process has died or does not answer in time; it is stopped then.
+   * One call, or a question after it: either is answered in a second or so, however long the work takes. Throws
+   * KeyGroupsException of kind retry if the process has died or does not answer in time; it is stopped then.
+   *
+   * @param name what is called or asked after
    */
-  def call(method: String, payload: String): String =
+  def call(method: String, payload: String, name: String): String =
     try api.call(method, payload)
     catch {
       case NonFatal(error) =>
@@ -50,10 +55,10 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
         stop()
         throw (
           if (hasDied) Failures.retry(
-            s"the store process (pid $pid) died in '$method': exit status ${process.exitValue()}; the task is retried on a new one",
+            s"the store process (pid $pid) died in '$name': exit status ${process.exitValue()}; the task is retried on a new one",
             error)
           else Failures.retry(
-            s"the store process (pid $pid) did not answer '$method' in time: the task is retried on a new one", error))
+            s"the store process (pid $pid) did not answer '$name' in time: the task is retried on a new one", error))
     }
 
   /** Whether the process has ended. One that dies closes its connections a moment before that can be seen. */

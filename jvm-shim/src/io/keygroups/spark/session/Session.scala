@@ -118,9 +118,12 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   }
 
   /** Sort files of writes that were taken, whose keys later files may have again. */
-  def sortTaken(chunks: Seq[ChunkMessage]): Unit = synchronized {
+  def sortTaken(chunks: Seq[ChunkMessage]): Unit = {
     finishSorting()
-    sorted = host.sortChunks(this, chunks)
+    synchronized {
+      requireOpen()
+      sorted = host.sortChunks(this, chunks)
+    }
     finishSorting()
   }
 
@@ -189,8 +192,13 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     sorted != null || own.nonEmpty || dropped.nonEmpty || opened.valuesIterator.exists(_.holdsMemory)
 
   /** Move the overlays to disk. If that fails, they stay as they are: the next write tries again. */
-  private def spill(): Unit = synchronized {
-    finishSorting()
+  private def spill(): Unit = {
+    finishSorting() // without the lock: `close` does not wait for the sort, nor for the mapping of its segment
+    synchronized(startSpill())
+  }
+
+  private def startSpill(): Unit = {
+    requireOpen()
     opened.valuesIterator.foreach(_.spillChangelog(files))
     val chunks = opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
     sorted = host.sortChunks(this, chunks)

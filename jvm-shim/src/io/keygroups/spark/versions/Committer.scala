@@ -20,7 +20,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
   /** Make a session's writes the next version, and durable. */
   def commit(session: Session, timings: CommitTimings): LoadedVersion = {
     val remote = store.open()
-    compactor.awaitIfBehind()
+    compactor.awaitIfBehind(remote)
     session.finishSorting() // its segments are known then
     store.withKnown(session.sortedSegments)(commit(session, remote, _, timings))
   }
@@ -46,11 +46,11 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
   }
 
   /** Upload a sorted segment of a session ahead of its commit; the bytes, 0 if that is left to the commit. */
-  def save(session: String, segment: String, base: LoadedVersion): Long =
+  def save(session: Session, segment: String, base: LoadedVersion): Long =
     try {
       store.opened.fold(0L) { remote =>
-        val request = SaveRequest(remote.number, session, segment, base.key, base.startsEmpty)
-        store.inBackground(remote.call[Seq[String]]("save", request)).fold(0L)(uploaded)
+        val request = SaveRequest(remote.number, session.id, segment, base.key, base.startsEmpty)
+        store.inBackground(remote.call[Seq[String]]("save", request, () => session.isOpen)).fold(0L)(uploaded)
       }
     } catch {
       case NonFatal(error) =>

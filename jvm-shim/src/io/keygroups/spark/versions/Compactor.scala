@@ -3,100 +3,153 @@ package io.keygroups.spark.versions
 import java.io.File
 import java.util.concurrent.atomic.AtomicLong
 
-import scala.util.control.NonFatal
-
-import io.keygroups.spark.{ThreadPools, Metrics}
+import io.keygroups.spark.{Failures, Metrics}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
 import org.apache.spark.internal.Logging
 
 /**
- * Compacts a store: the store process merges, this uploads.
+ * Compacts a store, a piece at a time, on the threads of `MergePools`: the store process merges, this uploads.
  *
  * @param maxSegments with that many runs a commit waits for the compaction under way
  * @param keepOpen runs an action during which the store stays open
+ * @param isWanted whether the store is not to be closed
  */
 private[spark] final class Compactor(store: OpenStore, name: String, files: CheckpointFiles, maxSegments: Int,
-    keepOpen: (() => Unit) => Unit) extends Logging {
-  /** Guarded by this object, which is notified after each step of a compaction in the background. */
-  private var isRunning = false
-
+    keepOpen: (() => Unit) => Unit, isWanted: () => Boolean) extends Logging {
   val millis = new AtomicLong()
 
+  // Guarded by this object, which is notified when a piece is merged and when its upload has ended.
+  /** Pieces that are merged, wait for that, or are uploaded. */
+  private var pieces = 0
+  /** Whether one is merged, or waits for that: one at a time. */
+  private var isMerging = false
+  private var isThorough = false
+  @volatile private var waitingCommits = 0
+  /** Why the compaction under way or the last one has failed. */
+  private var failure: Option[Throwable] = None
+
   /** Compact in the background, unless that is under way. */
-  def start(remote: RemoteStore, thorough: Boolean): Unit = {
-    val begins = synchronized {
-      val wasRunning = isRunning
-      isRunning = true
-      !wasRunning
-    }
-    if (begins) continue(remote, thorough)
+  def start(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
+    if (pieces == 0) begin(remote, thorough)
   }
 
-  /** Wait until the latest version has fewer runs, or no compaction is under way. */
-  def awaitIfBehind(): Unit = synchronized {
-    while (isRunning && store.latest.exists(_.runs.length >= maxSegments)) wait()
-  }
-
-  /** Do one step, then let other stores take their turns. */
-  private def continue(remote: RemoteStore, thorough: Boolean): Unit =
-    try ThreadPools.compact {
-      var goesOn = false
-      try goesOn = step(remote, thorough)
-      catch {
-        case NonFatal(error) => if (store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
-      } finally {
-        report(goesOn)
-        if (goesOn) continue(remote, thorough)
-      }
-    } catch {
-      case error: Throwable => // there is no thread for it
-        report(goesOn = false)
-        throw error
-    }
-
-  private def report(goesOn: Boolean): Unit = synchronized {
-    isRunning = goesOn
-    notifyAll()
+  /** Compact until there is nothing to do, or the store is closed. Throws what makes it fail. */
+  def compact(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
+    awaitWhile(pieces > 0)
+    begin(remote, thorough)
+    awaitWhile(pieces > 0)
+    failure.filter(_ => isWanted()).foreach(throw _)
   }
 
   /**
-   * Compact until there is nothing to do, or the store is closed.
-   *
-   * @param thorough merge also to save space, and upload segments whose upload failed
+   * Wait until the latest version has fewer runs, or no compaction is under way. If there are far too many runs, one is tried
+   * now, and if it fails, so does the commit: what keeps failing does not grow without an end.
    */
-  def compact(remote: RemoteStore, thorough: Boolean): Unit = while (step(remote, thorough)) {}
-
-  /** Merge a piece and upload it; false if there was nothing to do, or the store is closed. */
-  private def step(remote: RemoteStore, thorough: Boolean): Boolean = {
-    var hasMerged = false
-    keepOpen { () =>
-      if (store.opened.contains(remote)) {
-        hasMerged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(stepKnowing(remote, thorough, _)))
-      }
+  def awaitIfBehind(remote: RemoteStore): Unit = synchronized {
+    waitingCommits += 1
+    try {
+      if (pieces == 0 && runs >= Compactor.FarBehind * maxSegments) begin(remote, thorough = false)
+      awaitWhile(pieces > 0 && runs >= maxSegments)
+    } finally waitingCommits -= 1
+    if (runs >= Compactor.FarBehind * maxSegments) failure.foreach { cause =>
+      throw Failures.behind(files.folder.toString, Compactor.FarBehind * maxSegments, runs, cause)
     }
-    hasMerged
   }
 
-  private def stepKnowing(remote: RemoteStore, thorough: Boolean, known: KnownSegments): Boolean = {
-    val done = store.inBackground(remote.call[Compacted]("compact", CompactRequest(remote.number, thorough, known.ids)))
+  private def runs: Int = store.latest.fold(0)(_.runs.length)
+
+  private def awaitWhile(condition: => Boolean): Unit =
+    try while (condition) wait()
+    catch { case error: InterruptedException => throw Failures.interrupted(error) }
+
+  private def begin(remote: RemoteStore, thorough: Boolean): Unit = {
+    failure = None
+    isThorough = thorough
+    merge(remote)
+  }
+
+  /** Have the next piece merged, when it is this store's turn. */
+  private def merge(remote: RemoteStore): Unit = synchronized {
+    if (!isMerging && failure.isEmpty) {
+      isMerging = true
+      pieces += 1
+      MergePools.merges.submit(turn(step(remote)))
+    }
+  }
+
+  private def step(remote: RemoteStore): Unit = {
+    var merged = Option.empty[Compacted]
+    attempt(remote) {
+      merged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(mergePiece(remote, _)))
+    }
+    synchronized { isMerging = false }
+    if (merged.isDefined) merge(remote) // beside the upload of this piece
+    merged.flatMap(_.upload) match {
+      case Some(upload) => MergePools.uploads.submit(turn(uploadPiece(remote, upload)))
+      case None => end()
+    }
+  }
+
+  private def mergePiece(remote: RemoteStore, known: KnownSegments): Option[Compacted] = {
+    val request = CompactRequest(remote.number, isThorough, known.ids)
+    val done = store.inBackground(remote.call[Compacted]("compact", request, isWanted))
     done.foreach { compacted =>
-      try {
-        store.replaceLatest(remote, compacted.version, known)
-        compacted.upload.foreach(upload => files.upload(upload.head, upload(1)))
-      } catch {
+      try store.replaceLatest(remote, compacted.version, known)
+      catch {
         case error: Throwable =>
-          compacted.upload.foreach(upload => new File(upload.head).delete())
-          store.ignoring("uploaded")(uploaded(remote, compacted, success = false))
+          compacted.upload.foreach(abandon(remote, _))
           throw error
       }
-      uploaded(remote, compacted, success = true)
     }
-    done.isDefined
+    done
   }
 
-  private def uploaded(remote: RemoteStore, compacted: Compacted, success: Boolean): Unit =
-    compacted.upload.foreach { upload =>
-      remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success))
+  /** Upload a piece. Runs with its rows may be merged again then. */
+  private def uploadPiece(remote: RemoteStore, upload: Seq[String]): Unit = {
+    attempt(remote) {
+      try files.upload(upload.head, upload(1))
+      catch {
+        case error: Throwable =>
+          abandon(remote, upload)
+          throw error
+      }
+      remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
+      merge(remote)
     }
+    end()
+  }
+
+  private def abandon(remote: RemoteStore, upload: Seq[String]): Unit = {
+    new File(upload.head).delete()
+    store.ignoring("uploaded")(
+      remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = false)))
+  }
+
+  /** Do something while the store is open; if it is closed, nothing. A failure ends the compaction. */
+  private def attempt(remote: RemoteStore)(body: => Unit): Unit =
+    try keepOpen { () => if (isWanted() && store.opened.contains(remote)) body }
+    catch {
+      case error: Throwable => // whoever waits for the end of the compaction has to hear of it
+        synchronized { failure = failure.orElse(Some(error)) }
+        if (isWanted() && store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
+    }
+
+  private def end(): Unit = {
+    MergePools.leave()
+    synchronized {
+      pieces -= 1
+      notifyAll()
+    }
+  }
+
+  private def turn(body: => Unit): Turn = new Turn {
+    override def isUrgent: Boolean = waitingCommits > 0 // an old value costs a turn
+    override def run(): Unit = body
+  }
+}
+
+private object Compactor {
+  /** Times `maxSegments`: the runs with which a store fails its commits, if they cannot be merged. */
+  val FarBehind = 4
 }

@@ -1,0 +1,44 @@
+"""The answers to calls, as JSON."""
+
+from __future__ import annotations
+
+import errno
+import logging
+
+import msgspec
+
+from keygroups.bridge import messages as m
+from keygroups.errors import CapacityError, InternalError, KeygroupsError
+from keygroups.store.downloads import Wanted
+
+log = logging.getLogger(__name__)
+
+
+def result(value: object) -> str:
+    """What the call gives."""
+    return _json(ok=value)
+
+
+def pending(ticket: int, progress: int) -> str:
+    """The call is still worked on."""
+    return _json(pending=m.Pending(ticket=ticket, progress=progress))
+
+
+def failure(method: str, error: Exception) -> str:
+    """A call ended with an error, or wants something of the checkpoint. The JVM must get an answer to every call."""
+    if isinstance(error, Wanted):
+        return _json(wanted=m.Want(listings=error.listings, files=error.files, head=error.head))
+    if not isinstance(error, KeygroupsError):
+        log.error("call %s failed", method, exc_info=error)
+        error = _unexpected(method, error)
+    return _json(error=m.Failure(kind=error.kind, message=str(error)))
+
+
+def _unexpected(method: str, error: Exception) -> KeygroupsError:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CapacityError("the local disk is full", path=error.filename, fix="free space there")
+    return InternalError(f"call {method} failed with {type(error).__name__}: {error}")
+
+
+def _json(**answer: object) -> str:
+    return msgspec.json.encode(answer).decode()
