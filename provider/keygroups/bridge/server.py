@@ -30,7 +30,7 @@ class Method(NamedTuple):
     Attributes:
         message: type of the request.
         handle: gives the result.
-        workers: of a call that may take long. Others are carried out in py4j's thread, which saves 18 us.
+        workers: of a call that may take long. Others are carried out in py4j's thread, which saves 24 us.
         undo: for a result that nobody takes, as the operation was cancelled: frees what it consists of.
     """
 
