@@ -112,11 +112,15 @@ def test_a_merge_that_stands_still_is_cancelled_and_leaves_no_files(
     assert len(rows_of(latest(local))) == 21
 
 
-def test_a_commit_that_stands_still_leaves_no_files(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither its local segment nor its version file, whichever of them is stuck."""
+@pytest.mark.parametrize(("thread", "threaded_bytes"), [("keygroups-writer", 0), ("keygroups-call", 1 << 20)])
+def test_a_commit_that_stands_still_leaves_no_files(
+    served: Served, monkeypatch: pytest.MonkeyPatch, thread: str, threaded_bytes: int
+) -> None:
+    """Neither its local segment nor its version file, whether two threads write these or one."""
     number, local = served.open("a")
     before, parent = files(local), latest(local)
-    slow = Slow(monkeypatch, "keygroups-writer")
+    monkeypatch.setattr("keygroups.store.commit_files.THREADED_BYTES", threaded_bytes)
+    slow = Slow(monkeypatch, thread)
     chunk = local._chunk({30: 30})
     request = {
         "store": number,
