@@ -31,7 +31,7 @@ def counted(rows: list[tuple[int, dict[str, Any]]], ref: dict[str, Any]) -> list
 
 
 def read_version(store: Path, version: int | None = None) -> dict[str, list[tuple[Any, Any]]]:
-    """The keys and values of each family, of ``state/<operator>/<partition>[/<store>]``; of the latest version if None."""
+    """The keys and values of each family of ``state/<operator>/<partition>[/<store>]``; None is the latest version."""
     names = "v*.arrows" if version is None else f"v{version:020d}_*.arrows"
     newest = max(store.glob(names), key=lambda path: (path.name[:21], path.stat().st_mtime, path.name))
     manifest, layer = read_file(newest)
