@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from struct import Struct
 
 import msgspec
 import pyarrow as pa
@@ -99,6 +100,23 @@ def test_the_error_of_a_damaged_file_of_format_1_is_its_own(local: LocalStore) -
     (local.checkpoint / f"v{3:020d}_{7:032x}.arrow").write_bytes(b"ARROW1\0\0damaged, but here")
     with pytest.raises(CheckpointError, match=rf"can't be read \(path 0/v{3:020d}_{7:032x}.arrow,"):
         local.call(lambda downloads: local.store.load(key, downloads))
+
+
+def test_a_schema_of_big_endian_columns_is_refused() -> None:
+    """Arrow's stream reader would turn the numbers of its batches around; a reader of single batches would not."""
+    head = bytearray(pa.schema({"a": pa.int64()}).serialize())
+    assert read_schema(pa.BufferReader(bytes(head))).names == ["a"]
+
+    def number(kind: str, at: int) -> int:
+        return int(Struct(kind).unpack_from(head, at)[0])
+
+    root = 8 + number("<I", 8)  # behind the prefix; the header is slot 2 of the message, the byte order slot 0 of it
+    pointer = root + number("<H", root - number("<i", root) + 4 + 2 * 2)
+    header = pointer + number("<I", pointer)
+    order = next(at for at in range(4, 64) if number("<H", header + at) == 1)
+    Struct("<H").pack_into(head, header - number("<i", header) + 4, order)
+    with pytest.raises(ValueError, match="big-endian"):
+        read_schema(pa.BufferReader(bytes(head)))
 
 
 def forge(local: LocalStore, version: Version, change: Callable[[BlockRef], BlockRef]) -> None:

@@ -21,6 +21,7 @@ _MAGIC = b"ARROW1\0\0"
 _PREFIX = Struct("<Ii")
 _CONTINUED = 0xFFFFFFFF
 _SCHEMA, _RECORD_BATCH = 1, 3
+_LITTLE_ENDIAN = 0
 _V5 = 4
 """Version of Arrow's format since 1.0. Messages of V4 could specify compression in another place."""
 MAX_METADATA_BYTES = (64 << 20) + (1 << 16)
@@ -48,8 +49,11 @@ def read_schema(source: pa.NativeFile) -> pa.Schema:
     if source.read(len(_MAGIC)) != _MAGIC:
         source.seek(start)
     message = _next(source)
-    if message is None or _kind(_metadata(message)) != _SCHEMA:
+    header = None if message is None else Table(_metadata(message)).table(2)
+    if header is None or _kind(_metadata(message)) != _SCHEMA:
         raise ValueError(f"no schema of Arrow at byte {start}")
+    if header.number(0, U16) != _LITTLE_ENDIAN:  # batches are read alone, so nothing would turn their numbers around
+        raise ValueError(f"a schema of big-endian columns at byte {start}")
     return ipc.read_schema(message)
 
 
