@@ -12,13 +12,14 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
  * The input of a stateful operator. While the operator works on some rows, the values of the keys of the next ones are read
  * from their files. Rows pass as they are where no lookup reads a file.
  *
- * @param keyOf the key of a row's state
+ * @param key the key of a row's state; made only if something is read ahead, for its generated code costs a millisecond
  * @param opened the state as the task sees it; asked for at the first row, when the task has opened it
  */
-private[operators] final class LookAhead(rows: Iterator[InternalRow], keyOf: UnsafeProjection, opened: () => Option[FamilySession])
+private[operators] final class LookAhead(rows: Iterator[InternalRow], key: => UnsafeProjection, opened: () => Option[FamilySession])
   extends Iterator[InternalRow] {
   import LookAhead._
 
+  private lazy val keyOf = key
   private lazy val family = opened().filter(_.readsFiles).orNull
   private var current = Iterator.empty[InternalRow]
   private var following: Batch = _
