@@ -7,7 +7,8 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
 
 /**
  * What sessions need beside the provider: transformWithState, which Spark refuses for providers that it does not know, and reads
- * of state ahead of an aggregation's rows. Named by `spark.sql.extensions`; a jar that is on the class path when the session starts is found through Java's ServiceLoader.
+ * of state ahead of an aggregation's rows. Named by `spark.sql.extensions`; a jar that is on the class path when the session
+ * starts is found through Java's ServiceLoader.
  */
 class KeyGroupExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar(_ => KeyGroupExtensions.Open)
