@@ -27,7 +27,7 @@ _UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, A
 _OMITTED: dict[str, Any] = {
     "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
     "id": "", "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
-    "span": None, "follows": False, "spilled": 0,
+    "span": None, "follows": False, "key_groups": None, "spilled": 0,
 }  # fmt: skip
 """What a manifest means where it does not say."""
 
@@ -39,6 +39,18 @@ class Listed(NamedTuple):
     rows: int
     checksum: str
     span: tuple[int, int]
+    key_groups: tuple[range, ...] | None
+
+    def restored(self, rows: Sequence[Row], families: Container[int]) -> Sequence[Row]:
+        """What becomes a segment of a file with these rows: with a filter only what counts, of families that exist."""
+        if self.key_groups is None:
+            return rows
+        groups, span = self.key_groups, rows[slice(*self.span)]
+        return [row for row in span if row.family in families and any(row.key_group in known for known in groups)]
+
+    def seen(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Which rows of that segment count."""
+        return rows[slice(*self.span)] if self.key_groups is None else rows
 
 
 def judge_segment(segment: Segment, expected: Sequence[Row]) -> None:
@@ -115,15 +127,15 @@ class Originals:
 
     def judge_version(self, version: Version, files: Mapping[str, bytes], *, forged: bool) -> None:
         """A version that was read from ``files``, which are the originals but for one or two."""
-        ways = list(routes(files, self.latest)) if forged else self.routes
-        paths = [[ref.path for ref in way if ref.rows] for way in ways]
+        read = files if forged else self.files
+        catalog = manifest_of_file(read[self.latest])["catalog"]
+        ways = [self._with_rows(way, read, catalog) for way in (routes(read, self.latest) if forged else self.routes)]
+        paths = [[ref.path for ref, _ in way] for way in ways]
         plan = _paths(version)
         assert plan in paths, f"WRONG FILES: {plan} where {paths} make the version"
-        self.judge_pieces(version, ways[paths.index(plan)], files if forged else self.files)
-        if forged:
-            judge_manifest(version.catalog, manifest_of_file(files[self.latest])["catalog"])
-        else:
-            judge_manifest(version.catalog, self.manifests[self.latest]["catalog"])
+        self.judge_pieces(version, ways[paths.index(plan)], read)
+        judge_manifest(version.catalog, catalog)
+        if not forged:
             assert state_of([_rows_of_piece(piece) for piece in pieces_of(version.plan)]) == self.state, "WRONG STATE"
 
     def judge_change(self, version: Version, files: Mapping[str, bytes], *, forged: bool) -> None:
@@ -132,29 +144,46 @@ class Originals:
         judge_manifest(version.catalog, manifest["catalog"])
         shown, spilled = manifest.get("changelog"), manifest.get("segments", [])[: manifest.get("spilled", 0)]
         refs = [_ref(shown)] if shown else [_ref(raw) for raw in ({**manifest, "path": self.latest}, *spilled)]
-        refs = [ref for ref in refs if ref.rows]
-        if len(refs) > 1:
-            layers = [rows_of_file(files[ref.path])[slice(*ref.span)] for ref in refs]
-            assert state_of([_rows_of_piece(piece) for piece in pieces_of(version.plan)]) == state_of(layers), (
-                "WRONG STATE"
-            )
+        read = files if forged else self.files
+        known = self._with_rows(refs, read, manifest["catalog"])
+        if len(known) > 1:
+            found = state_of([_rows_of_piece(piece) for piece in pieces_of(version.plan)])
+            assert found == state_of([ref.seen(rows) for ref, rows in known]), "WRONG STATE"
             return
-        expected = [ref.path for ref in refs]
+        expected = [ref.path for ref, _ in known]
         assert _paths(version) == expected, f"WRONG FILES: {_paths(version)} where {expected} shows the change"
-        self.judge_pieces(version, refs, files if forged else self.files)
+        self.judge_pieces(version, known, read)
 
-    def judge_pieces(self, version: Version, listed: Sequence[Listed], files: Mapping[str, bytes]) -> None:
+    def judge_pieces(
+        self, version: Version, known: Sequence[tuple[Listed, Sequence[Row]]], files: Mapping[str, bytes]
+    ) -> None:
         """The pieces have the rows of their files, and their files are listed with the right rows and checksum."""
-        for piece, ref in zip(pieces_of(version.plan), [ref for ref in listed if ref.rows], strict=True):
-            assert piece.span == ref.span, f"WRONG ROWS: {piece.span} of {ref}"
-            is_changed = files[ref.path] != self.files[ref.path]
-            rows = rows_of_file(files[ref.path]) if is_changed else self.rows[ref.path]
+        for piece, (ref, rows) in zip(pieces_of(version.plan), known, strict=True):
             judge_segment(piece.segment, rows)
-            known = (len(rows), checksum_of_file(files[ref.path]))
-            assert (ref.rows, ref.checksum) == known, f"ACCEPTED UNCHECKED: {ref}, the file has {known}"
+            assert _rows_of_piece(piece) == ref.seen(rows), f"WRONG ROWS: {piece.span} of {ref}"
+            written = len(self._written(ref, files)), checksum_of_file(files[ref.path])
+            assert (ref.rows, ref.checksum) == written, f"ACCEPTED UNCHECKED: {ref}, the file has {written}"
+
+    def _with_rows(
+        self, refs: Sequence[Listed], files: Mapping[str, bytes], catalog: Mapping[str, Any]
+    ) -> list[tuple[Listed, Sequence[Row]]]:
+        """The files that are read, with the rows of their segments."""
+        families = {family["id"] for family in catalog["families"]}
+        found = ((ref, ref.restored(self._written(ref, files), families)) for ref in refs if ref.rows)
+        return [(ref, rows) for ref, rows in found if rows or ref.key_groups is None]
+
+    def _written(self, ref: Listed, files: Mapping[str, bytes]) -> Sequence[Row]:
+        """The rows of a file."""
+        if files.get(ref.path) == self.files.get(ref.path):
+            return self.rows.get(ref.path, [])
+        try:
+            return rows_of_file(files[ref.path])
+        except _UNREADABLE:  # if it is accepted, a filter spares what is damaged of it, or the rows differ
+            return self.rows.get(ref.path, [])
 
     def _state_by(self, route: Sequence[Listed]) -> dict[tuple[int, bytes], bytes]:
-        return state_of([self.rows[ref.path][slice(*ref.span)] for ref in route])
+        known = self._with_rows(route, self.files, self.manifests[self.latest]["catalog"])
+        return state_of([ref.seen(rows) for ref, rows in known])
 
 
 def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
@@ -175,7 +204,9 @@ def routes(files: Mapping[str, bytes], latest: str) -> Iterator[list[Listed]]:
 
 def _ref(raw: Mapping[str, Any]) -> Listed:
     start, stop = raw.get("span") or (0, raw["rows"])
-    return Listed(raw["path"], raw["rows"], raw["checksum"], (start, stop))
+    groups = raw.get("key_groups")
+    known = None if groups is None else tuple(range(*numbers) for numbers in groups)
+    return Listed(raw["path"], raw["rows"], raw["checksum"], (start, stop), known)
 
 
 def _rows_of_piece(piece: Piece) -> Sequence[Row]:

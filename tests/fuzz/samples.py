@@ -16,6 +16,7 @@ import pyarrow as pa
 from fuzz.unsafe import HASHED, KEY_GROUPS, LISTS, ORDERED, PREFIXED, TIMED, locator_of, packed, stored_key
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.file_writer import write_file
+from keygroups.checkpoint.filters import GroupRange
 from keygroups.checkpoint.manifest import FileRef, Manifest, Part, read_manifest
 from keygroups.checkpoint.names import FORMAT, FileName, Kind
 from keygroups.segment.block import Block
@@ -130,10 +131,11 @@ def checkpoint_file(
     spilled: int = 0,
     codec: str = "zstd",
     changelog: FileRef | None = None,
+    store: str = "0",
 ) -> Sample:
-    """A file of store 0, of the format that its name has."""
+    """A file of a store, of the format that its name has."""
     manifest = Manifest(
-        format=name.format, kind=name.kind, store="0", version=name.version, rows=sum(map(len, blocks)),
+        format=name.format, kind=name.kind, store=store, version=name.version, rows=sum(map(len, blocks)),
         max_parallelism=KEY_GROUPS, partitions=1, catalog=CATALOG, parent=parent, segments=segments,
         spilled=spilled, changelog=changelog, written_by="fuzz", id=name.id,
     )  # fmt: skip
@@ -182,8 +184,8 @@ def merged(folder: Path, rows: Sequence[Sequence[Block]]) -> Sequence[Block]:
 def store(folder: Path) -> dict[str, Sample]:
     """The files of a store whose version 4 is read over a merge of versions 1 to 3 and has a changelog, by path.
 
-    Versions 1 and 2 were written by release 0.1.0. Version 3 has two files. The merge is in two pieces; of the second's
-    file some rows count.
+    Versions 1 and 2 were written by release 0.1.0. Version 3 has two files. The merge is in three pieces. The second
+    and the third are the even and the odd key groups of some rows of a file that lies in another store's folder.
     """
     rows = versions()
     found: dict[str, Sample] = {}
@@ -198,10 +200,12 @@ def store(folder: Path) -> dict[str, Sample]:
     more: list[FileRef] = []
     first, *rest = merged(folder, rows[:3])
     _add(found, more, checkpoint_file(folder, [first], named(2, "segment")))
-    _add(found, more, checkpoint_file(folder, [first, *rest], named(5, "segment")._replace(version=3)))
+    _add(found, more, checkpoint_file(folder, [first, *rest], named(5, "segment")._replace(version=3), store="1"))
     _add(found, more, checkpoint_file(folder, numbered(contents()[2]), named(4, "changelog")))
     one, other, changelog = more
-    pieces = (one, other.part(Span(one.rows, other.rows)).following(follows=True))
+    part = other.part(Span(one.rows, other.rows))
+    even, odd = (msgspec.structs.replace(part, key_groups=(GroupRange(n, KEY_GROUPS, 2),)) for n in (0, 1))
+    pieces = (one, even.following(follows=True), odd)
     _add(found, [], checkpoint_file(folder, rows[3], named(4), str(named(3)), pieces, changelog=changelog))
     return found
 
@@ -217,7 +221,7 @@ LATEST = f"0/{named(4)}"
 
 def _add(found: dict[str, Sample], refs: list[FileRef], sample: Sample) -> None:
     manifest = sample.manifest
-    path = f"0/{FileName(manifest.kind, manifest.version, manifest.id, manifest.format)}"
+    path = f"{manifest.store}/{FileName(manifest.kind, manifest.version, manifest.id, manifest.format)}"
     found[path] = sample
     refs.append(_ref(path, sample))
 

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from fuzz.forge import AnyNumber, Forged
 from fuzz.readers import Read, Readers, changed, restored, targets
+from keygroups.checkpoint.filters import RowFilter
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.errors import CheckpointError
 from keygroups.runs.run import Plan, Run
@@ -139,6 +140,11 @@ def refusing(*_: object) -> Version:
 )
 def test_wrong_versions(tmp_path: Path, read: Read, complaint: str) -> None:
     assert complaint in complaints("load", Readers(load=read), tmp_path)
+
+
+def test_a_filter_that_lets_all_rows_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RowFilter, "of", lambda _, _at, block: iter([block]))
+    assert "WRONG ROWS" in complaints("load", Readers(), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 ROWS: Final = 1_000_000
 KEYS: Final = 100_000
+TEXTS: Final = 640_000
+BUDGET: Final = {"keyGroups.memoryBudget": "64m", "keyGroups.mappedValueBytes": "32m"}
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,23 @@ ENVIRONMENTS: Final = {
 
 
 def _spark(
-    name: str, query: str, *, first: int = ROWS, rows: int = ROWS, times: int, keys: int = KEYS, warm: int
+    name: str,
+    query: str,
+    *,
+    first: int = ROWS,
+    rows: int = ROWS,
+    times: int,
+    keys: int = KEYS,
+    warm: int,
+    settings: dict[str, str] | None = None,
 ) -> Case:
-    return Case(name, "spark_app.py", {"query": query}, input=(first, rows, times, keys), warm=warm)
+    job = {"query": query, "settings": settings or {}}
+    return Case(name, "spark_app.py", job, input=(first, rows, times, keys), warm=warm)
+
+
+def _texts(name: str, settings: dict[str, str]) -> Case:
+    """Texts of 1,000 bytes: 640 MB of state."""
+    return _spark(name, "text", first=TEXTS, rows=TEXTS // 5, times=8, keys=TEXTS, warm=4, settings=settings)
 
 
 def _flink(mode: str, parallelism: int) -> Case:
@@ -89,5 +105,7 @@ STATES: Final = (
     _spark("a range of 10 in a sorted map of 10,000", "sorted map", first=100, rows=100_000, times=4, keys=100, warm=2),
     _spark("100,000 timers set and fired", "timers", first=KEYS, rows=KEYS, times=6, warm=3),
     _spark("a count, 10 million keys", "process", first=10_000_000, times=4, keys=10_000_000, warm=2),
+    _texts("a text of 1,000 bytes, 640,000 keys", {}),
+    _texts("the same with a memory budget of 64 MB, a tenth of the state", BUDGET),
 )
 """Other states of ours."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,10 @@ import pytest
 from keygroups.checkpoint.loans import Loan, loan_file, read_loan
 from keygroups.errors import CheckpointError
 from keygroups.runs.run import pieces_of
-from keygroups.store.version import Version, VersionKey
-from support.local_store import LocalStore, catalog, rows_of
-from support.reader import read_version
+from support.local_store import catalog, rows_of
 from support.shared import lend, listed, put_version, ranges_of, shares
+from support.shared_operator import G, Operator, group_of, latest, upload_merges
 
-G = 128
 FIRST = 8
 """The version that the new stores begin with."""
 NEW_STORES: dict[str, Callable[[int], str]] = {
@@ -24,106 +22,19 @@ NEW_STORES: dict[str, Callable[[int], str]] = {
     "5 at random": lambda group: str(group * 7919 % 31 % 5),
     "1": lambda _: "0",
 }
-Rows = dict[int, int]
-
-
-def group_of(key: int) -> int:
-    """Neighbours in the order of rows are of different key groups."""
-    return key * 37 % G
-
-
-def opened(folder: Path, store: str, partitions: int) -> LocalStore:
-    """A store of an operator."""
-    conf = {"maxParallelism": str(G), "compactionFanout": "2"}
-    (folder / "local").mkdir(exist_ok=True)
-    return LocalStore(folder, conf, store, partitions, group_of)
-
-
-def upload_merges(local: LocalStore, most: int = 1000) -> None:
-    """Do what is due, or some of it."""
-    while most and (done := local.store.compact(thorough=True)) is not None:
-        if done[1] is not None:
-            local.upload(done[1])
-            local.store.uploaded(done[1].name, success=True)
-        most -= 1
-
-
-def latest(local: LocalStore) -> Version:
-    version = local.store._versions.latest()
-    assert version is not None
-    return version
-
-
-class Operator:
-    """Stores 0 and 1 of 2, with rows in runs, and one merge that is half done; what each of them holds."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.stores = {str(p): opened(folder, str(p), 2) for p in range(2)}
-        self.model: Rows = {}
-        self.owner: Callable[[int], str] = lambda group: str(group % 2)
-        for store in self.stores.values():
-            store.first()
-        for version in range(1, FIRST):
-            rows: dict[int, int | None] = dict.fromkeys(range(version * 20, version * 20 + 40), version)
-            self.write(rows | {key: None for key in (version * 20 - 5, version * 20 - 6) if key in self.model})
-            for store in self.stores.values():
-                store.merge_few_rows()
-                upload_merges(store, version % 3)
-
-    def write(self, rows: Mapping[int, int | None]) -> None:
-        """A batch: the next version of each store."""
-        self.model |= {key: value for key, value in rows.items() if value is not None}
-        self.model = {key: value for key, value in self.model.items() if rows.get(key, 0) is not None}
-        for name, local in self.stores.items():
-            own = {key: value for key, value in rows.items() if self.owner(group_of(key)) == name}
-            local.write(latest(local), own, len(self.rows(name)))
-
-    def rows(self, store: str) -> Rows:
-        """What a store has to hold."""
-        return {key: value for key, value in self.model.items() if self.owner(group_of(key)) == store}
-
-    def rescale(self, owner: Callable[[int], str], version: int) -> None:
-        """Have other stores go on at a version."""
-        files = {name: listed(local, latest(local)) for name, local in self.stores.items()}
-        owned = {name: frozenset(g for g in range(G) if self.owner(g) == name) for name in files}
-        new = shares(files, owned, owner, G)
-        self.owner, operator = owner, self.folder / "checkpoint"
-        for name, refs in new.items():
-            lend(operator, name, refs, version)
-        keys = {
-            name: put_version(operator, name, len(new), refs, catalog(len(self.rows(name))), version, G)
-            for name, refs in new.items()
-        }
-        self.stores = {name: opened(self.folder, name, len(new)) for name in new}
-        for name, local in self.stores.items():
-            self.load(local, keys[name])
-
-    def load(self, local: LocalStore, key: VersionKey) -> Version:
-        return local.call(lambda downloads: local.store.load(key, downloads))
-
-    def check(self) -> None:
-        """Each store has its rows: in memory, as another process loads them, and as a stranger reads them."""
-        for name, local in self.stores.items():
-            version = latest(local)
-            assert rows_of(local.store.known(version.key)) == self.rows(name)
-            again = opened(self.folder, name, len(self.stores))
-            assert rows_of(self.load(again, version.key)) == self.rows(name)
-            found = dict(read_version(self.folder / "checkpoint" / name, version.key.version)["family 0"])
-            numbers = {int.from_bytes(k, "big"): int.from_bytes(v, "big") for k, v in found.items()}
-            assert numbers == self.rows(name)
-
-    def clean_up(self, retain: int) -> None:
-        for local in self.stores.values():
-            local.clean_up(retain)
-
-    def files(self) -> set[Path]:
-        return {path for path in (self.folder / "checkpoint").glob("*/*") if path.is_file()}
 
 
 @pytest.fixture
 def operator(tmp_path: Path) -> Operator:
-    return Operator(tmp_path)
+    """Two stores with rows in runs, and one merge that is half done."""
+    operator = Operator(tmp_path)
+    for version in range(1, FIRST):
+        rows: dict[int, int | None] = dict.fromkeys(range(version * 20, version * 20 + 40), version)
+        operator.write(rows | {key: None for key in (version * 20 - 5, version * 20 - 6) if key in operator.model})
+        for store in operator.stores.values():
+            store.merge_few_rows()
+            upload_merges(store, version % 3)
+    return operator
 
 
 @pytest.mark.parametrize("stores", NEW_STORES)
@@ -131,7 +42,7 @@ def test_stores_are_re_expressed_by_manifests(operator: Operator, stores: str) -
     """No row is written anew until they merge; then each has files of its own, and the shared ones go."""
     operator.check()
     before = operator.files()
-    operator.rescale(NEW_STORES[stores], FIRST)
+    operator.rescale(NEW_STORES[stores])
     operator.check()
     for batch in range(4):
         operator.write(dict.fromkeys(range(batch, 300, 11), 100 + batch) | {30 + batch: None})
@@ -154,8 +65,8 @@ def test_stores_are_re_expressed_by_manifests(operator: Operator, stores: str) -
 
 def test_stores_are_re_expressed_again_before_they_merge(operator: Operator) -> None:
     """Filters of filters, and of parts of files; the same file twice in one version."""
-    operator.rescale(NEW_STORES["5 at random"], FIRST)
-    operator.rescale(NEW_STORES["3"], FIRST + 1)
+    operator.rescale(NEW_STORES["5 at random"])
+    operator.rescale(NEW_STORES["3"])
     operator.check()
     paths = [[ref.path for ref in listed(local, latest(local))] for local in operator.stores.values()]
     assert any(len(found) > len(set(found)) for found in paths)
@@ -169,7 +80,7 @@ def test_stores_are_re_expressed_again_before_they_merge(operator: Operator) -> 
 
 def test_a_store_lists_a_shared_file_until_its_own_is_uploaded(operator: Operator) -> None:
     """The same reference again: filter, span and run."""
-    operator.rescale(NEW_STORES["4"], FIRST)
+    operator.rescale(NEW_STORES["4"])
     local = operator.stores["3"]
     before = local.manifest(latest(local)).segments
     assert all(ref.key_groups == ranges_of(range(3, G, 4)) for ref in before)

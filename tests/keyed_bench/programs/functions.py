@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -29,6 +30,8 @@ ENTRIES = 1000
 SORTED_ENTRIES = 10_000
 RANGE = 10
 DELAY = 1
+TEXT = 1000
+"""Bytes of a text."""
 
 
 class Count(KeyedProcessFunction):
@@ -42,6 +45,20 @@ class Count(KeyedProcessFunction):
         count = self.count.value() + 1
         self.count.update(count)
         yield value.key, count
+
+
+class Newest(KeyedProcessFunction):
+    """The newest text of a key, of 1,000 bytes that hardly compress; the length of the one before."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.newest = runtime_context.get_state(ValueStateDescriptor("newest", "string", default=""))
+        self.random = Random(7)
+
+    def process_element(self, value: Any, ctx: Context) -> Iterator[Any]:
+        del ctx
+        length = len(self.newest.value())
+        self.newest.update(self.random.randbytes(TEXT // 2).hex())
+        yield value.key, length
 
 
 class Sum(KeyedBatchFunction):
@@ -117,6 +134,7 @@ class Timers(KeyedProcessFunction):
 
 FUNCTIONS: dict[str, Callable[[], Any]] = {
     "process": Count,
+    "text": Newest,
     "process_batch": Sum,
     "map": Entries,
     "list": Appends,

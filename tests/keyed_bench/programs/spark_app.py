@@ -100,6 +100,7 @@ def _session(job: dict[str, Any], folder: Path) -> SparkSession:
         "spark.local.dir": str(folder / "local"),
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.streaming.numRecentProgressUpdates": "1000",
+        **{f"spark.sql.streaming.stateStore.{name}": value for name, value in job["settings"].items()},
         **({} if job["query"] in functions.FUNCTIONS else ROCKSDB),
     }
     for name, value in settings.items():
