@@ -25,7 +25,14 @@ PACE = 0.6
 """Seconds from one batch to the next. What goes by the clock, such as maintenance, then keeps step with the batches."""
 HEAP = 1024
 """MB of the JVM's heap."""
+BUDGET = 64
+"""MB that the JVM and the store process may take for all state outside of the heap."""
+MAPPED = 8
+"""MB of values that stay in memory: the rest is read from local files, a value at a time."""
 SETTINGS = {
+    PREFIX + "memoryBudget": f"{BUDGET}m",
+    PREFIX + "mappedValueBytes": f"{MAPPED}m",
+    PREFIX + "blockBytes": "1m",
     "spark.ui.enabled": "false",
     "spark.driver.memory": f"{HEAP}m",
     # All of the heap is there from the start: what grows from then on is not heap. What was freed outside of it goes
@@ -114,6 +121,8 @@ def main(job: dict[str, Any]) -> None:
     query.stop()
     if query.exception():
         raise cast(Exception, query.exception())
+    # Else the stores of the query stay in memory beside those of the reader: twice the keys, in one budget.
+    cast(Any, spark)._jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
     spark.conf.set("spark.sql.shuffle.partitions", "32")  # more than the state: all windows at once
     left = rows_in_state(spark, str(folder / "checkpoint"), wave.batches - 1)
     found = {"closed": sampler.closed, "open": left, "expected": rows_of(wave.batch(spark))}

@@ -11,6 +11,8 @@ WINDOW = 5
 """Batches that fall into one window: the source's clock goes on by a second a batch."""
 DELAY = 20
 """Batches for which a window stays after its end."""
+LONGEST = 1200
+"""Bytes of the longest text, which only a peak has: the state is then twice what it may have in memory."""
 _LAG = (WINDOW + DELAY) // 2
 Rows = dict[str, tuple[int, int]]
 """How many rows each window has, and the xor of their hashes."""
@@ -65,9 +67,9 @@ class Wave:
         keys = rows.withColumn("height", height).selectExpr(
             "timestamp",
             "value",
-            f"repeat('k', int(height * 40 div {half})) || "
+            f"repeat('k', int(height * 10 div {half})) || "
             f"pmod(xxhash64(value), {self.fewest} + {self.most - self.fewest} * height div {half}) AS key",
-            f"repeat('t', int(value % (20 + height * 80 div {half}))) AS text",
+            f"repeat('t', int(value % (20 + height * {LONGEST - 20} div {half}))) AS text",
         )
         grouped = keys.groupBy(F.window("timestamp", f"{WINDOW} seconds"), "key")
         return grouped.agg(F.count("*").alias("n"), F.sum("value").alias("total"), F.max("text").alias("longest"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import NamedTuple
 
-from soak.job import HEAP, PACE
+from soak.job import BUDGET, HEAP, MAPPED, PACE
 from soak.query import DELAY, WINDOW, Wave
 from soak.sample import Figures
 from soak.verdict import PER_BATCHES, WARM_UP, Trend, trend
@@ -32,6 +32,7 @@ _MB = 1e6
 FIGURES: Mapping[str, Figure] = {
     "rows": Figure("rows in the state, thousands", 1, 1e3),  # follows from the input
     "seconds": Figure("a batch, s"),
+    "state memory": Figure("memory for state (memoryUsedBytes), MB", 8, _MB),  # as local bytes
     "heap": Figure("JVM: heap in use after a collection, MB", 6, _MB),  # 85 +- 2: soft references come and go
     "classes": Figure("JVM: classes", 200),  # one a batch, until a collection: 1,000 if none of them went
     "code": Figure("JVM: classes and compiled code, MB", None, _MB),
@@ -44,7 +45,7 @@ FIGURES: Mapping[str, Figure] = {
     "store files": Figure("store process: open files", 3),  # 14 to 17: a connection for each call under way
     "store maps": Figure("store process: mappings", 12),  # 410 to 417: segments, and thread stacks
     "store threads": Figure("store process: threads", 3),  # 14 to 16: one for each connection
-    "local bytes": Figure("local disk, MB", 4, _MB),  # 43 +- 1: by when segments are merged
+    "local bytes": Figure("local disk, MB", 15, _MB),  # by when segments are merged
     "local files": Figure("local disk: files", 2),  # 6 to 8: segments before and after a merge
     "state bytes": Figure("checkpoint's state, MB", 4, _MB),  # 25 +- 1: by when segments are merged and deleted
     "state files": Figure("checkpoint's state: files", 4),  # 36 to 38
@@ -85,10 +86,13 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
         one each {PACE} s.
         It counts keys in windows that live for {DELAY} to {DELAY + WINDOW} batches, with strings in key and value.
         Their number and length rise and fall in waves of {wave.period} batches, up to {most:,.0f} rows in the state.
-        Settings are the defaults but for minBatchesToRetain (10), maintenanceInterval (1 s), Spark's histories for its
-        UI (50 jobs), a heap of {HEAP:,} MB that is there from the start, and TrimNativeHeapInterval (2 s): memory that
-        the JVM has freed goes back to the system. Without that the C library keeps what the compiler needs at times:
-        other memory then rises by 12 MB in a step, and stays there.""")
+        The memory budget of {BUDGET} MB (keyGroups.memoryBudget) is more than the state takes in a trough and less than
+        it takes at a peak, when values beyond {MAPPED} MB (keyGroups.mappedValueBytes) are only in local files.
+        Blocks have 1 MB (keyGroups.blockBytes). Other settings are the defaults but for minBatchesToRetain (10),
+        maintenanceInterval (1 s), Spark's histories for its UI (50 jobs), a heap of {HEAP:,} MB that is there from the
+        start, and TrimNativeHeapInterval (2 s): memory that the JVM has freed goes back to the system. Without that the
+        C library keeps what the compiler needs at times: other memory then rises by 12 MB in
+        a step, and stays there.""")
     yield ""
     yield _paragraph(f"""
         A sample is taken after each batch. What stands below is the median of a wave's peak or trough: the tenth of its

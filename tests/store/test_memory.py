@@ -163,6 +163,58 @@ def test_keys_that_do_not_fit_are_an_error_with_numbers(spark: SparkSession, tmp
     driver.close()
 
 
+def test_of_a_file_with_its_values_what_is_copied_counts(spark: SparkSession, tmp_path: Path) -> None:
+    """Keys, the columns of numbers, an index: not the address space that a buffer of more than 1 MB reserves."""
+    before = index_memory(spark)
+    driver = Driver(spark, tmp_path, {PREFIX + "mappedValueBytes": "1k"})
+    driver.open(0, "")
+    driver.putRange("k" * 40, 0, 20_000, "v" * 500)
+    driver.commit()
+    taken = index_memory(spark) - before
+    driver.abort()  # Spark does so at the end of the task
+    driver.close()
+    assert 20_000 * 64 < taken < 20_000 * 128
+
+
+def test_memory_that_is_given_back_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
+    """Segments that nobody holds any more are freed seconds later: until then there is no room for others."""
+    before = _settled_index_memory(spark)
+    driver = Driver(spark, tmp_path)
+    driver.open(0, "")
+    driver.putRange("text", 0, 50_000, "value")
+    driver.commit()
+    taken = index_memory(spark) - before
+    driver.abort()
+    driver.close()
+    _await_released(spark, before)
+    tight = {PREFIX + "memoryBudget": str((before + taken * 3 // 2) * 8 // 5), PREFIX + "blockBytes": "16k"}
+    for _ in range(2):
+        driver = Driver(spark, tmp_path, tight)
+        driver.open(1, "")
+        assert driver.count() == 50_000
+        assert before < index_memory(spark) < before + 2 * taken
+        driver.abort()
+        driver.close()
+
+
+def index_memory(spark: SparkSession) -> int:
+    """Bytes of indexes, and of keys whose values are not in memory, of all segments."""
+    return int(cast(Any, spark)._jvm.io.keygroups.spark.memory.IndexMemory.bytes())
+
+
+def _settled_index_memory(spark: SparkSession) -> int:
+    """Once what earlier tests have given back is freed."""
+    threading.Event().wait(6)
+    return index_memory(spark)
+
+
+def _await_released(spark: SparkSession, wanted: int) -> None:
+    deadline = time.monotonic() + GRACE_SECONDS
+    while index_memory(spark) > wanted and time.monotonic() < deadline:
+        threading.Event().wait(0.2)
+    assert index_memory(spark) <= wanted
+
+
 def test_threads_that_come_and_go_leave_no_connection(spark: SparkSession, tmp_path: Path) -> None:
     """An executor's threads end after a minute without a task: each batch after a pause has new ones."""
     for turn in range(3):

@@ -8,6 +8,9 @@ object IndexMemory {
 
   def bytes: Long = used.get
 
+  /** Wait for what is released already, if that is needed to get below a limit. InterruptedException. */
+  private[spark] def awaitAtMost(limit: Long): Unit = Reaper.awaitUntil(bytes <= limit)
+
   /** A block has taken memory, or given it back. */
   private[spark] def add(bytes: Long): Unit = {
     used.addAndGet(bytes)

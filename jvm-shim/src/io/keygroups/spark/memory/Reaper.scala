@@ -1,6 +1,7 @@
 package io.keygroups.spark.memory
 
 import java.util.concurrent.{Executors, ScheduledExecutorService, TimeUnit}
+import java.util.concurrent.atomic.AtomicInteger
 
 /**
  * Frees memory some seconds after its last holder has released it. A thread that Spark has abandoned may still be in the
@@ -8,6 +9,8 @@ import java.util.concurrent.{Executors, ScheduledExecutorService, TimeUnit}
  */
 private[spark] object Reaper {
   private val GraceSeconds = 5L
+  private val PollMillis = 20L
+  private val waiting = new AtomicInteger
   private lazy val scheduler: ScheduledExecutorService = Executors.newSingleThreadScheduledExecutor { task =>
     val thread = new Thread(task, "keygroups-reaper")
     thread.setDaemon(true)
@@ -15,7 +18,15 @@ private[spark] object Reaper {
   }
 
   def later(free: => Unit): Unit = {
-    scheduler.schedule((() => free): Runnable, GraceSeconds, TimeUnit.SECONDS)
+    waiting.incrementAndGet()
+    val task: Runnable = () =>
+      try free
+      finally waiting.decrementAndGet()
+    scheduler.schedule(task, GraceSeconds, TimeUnit.SECONDS)
     ()
   }
+
+  /** Wait until enough has been freed, or there is nothing left to free. InterruptedException. */
+  def awaitUntil(isEnough: => Boolean): Unit =
+    while (!isEnough && waiting.get > 0) Thread.sleep(PollMillis)
 }

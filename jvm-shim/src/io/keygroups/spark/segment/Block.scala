@@ -114,7 +114,7 @@ object Block {
 
   private def over(mapping: ByteBuffer, start: Long, file: SegmentFile, layout: BlockLayout, withValues: Boolean,
       partitions: Int, path: String): Block = {
-    val size = mapping.capacity().toLong
+    val size = mapping.limit().toLong
     val base = OffHeap.address(mapping)
     val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
       layout.keyBytes, path)

@@ -36,11 +36,15 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   /** Map a segment. KeyGroupsException: its keys or its index do not fit into memory. */
   def openSegment(view: SegmentView): MappedSegment = {
     val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
-    val (limit, found) = (settings.memoryBudget.indexLimit, IndexMemory.bytes)
-    if (found > limit) {
-      segment.release()
-      throw Failures.noMemory(limit, found)
-    }
+    val limit = settings.memoryBudget.indexLimit
+    var fits = false
+    try {
+      IndexMemory.awaitAtMost(limit)
+      fits = IndexMemory.bytes <= limit
+      if (!fits) throw Failures.noMemory(limit, IndexMemory.bytes)
+    } catch {
+      case error: InterruptedException => throw Failures.interrupted(error)
+    } finally if (!fits) segment.release()
     segment
   }
 
