@@ -43,7 +43,9 @@ def grown(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Measure the same small commits into a store of more and more keys: what a batch costs follows the batch."""
     job = replace(base, part="commits", rows=sizes.commit_rows, rounds=sizes.commits)
     ours = [name for name in providers if name == OURS]  # the others take tens of minutes to fill the largest
-    yield from _alternating([replace(job, keys=keys) for keys in sizes.grown_keys], sizes.repetitions, ours)
+    jobs = [replace(job, keys=keys) for keys in sizes.grown_keys]
+    jobs.append(replace(job, part="merging", keys=sizes.merged_keys))
+    yield from _alternating(jobs, sizes.repetitions, ours)
 
 
 def recovery(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -92,6 +94,7 @@ def partitions(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Jo
     job = replace(base, part="query", keys=sizes.spread_keys, rows=sizes.spread_rows, rounds=sizes.spread_batches)
     job = replace(job, conf={"spark.sql.shuffle.partitions": str(sizes.spread_partitions)})
     yield from _alternating([job], sizes.repetitions, providers)
+    yield from _alternating([replace(job, part="floor")], sizes.repetitions, providers[:1])
 
 
 def stores(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -133,11 +136,25 @@ def s3(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
 
 def larger(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Fill and update state that is larger than memory, on a disk with little read-ahead and on one with much."""
-    job = replace(base, part="larger", heap="1g", limit=sizes.larger_bytes, keys=sizes.larger_keys, value_longs=127)
-    job = replace(job, gets=sizes.larger_fills, rows=sizes.larger_rows, rounds=sizes.larger_updates, conf=BOUNDED)
-    jobs = [replace(job, read_ahead=kilobytes, variant=f"{kilobytes} KB") for kilobytes in (128, 8192)]
-    chosen = [name for name in providers if name in ("rocksdb", OURS)]  # all state is in memory with the other
-    yield from _alternating(jobs, sizes.repetitions, chosen)
+    jobs = [_larger(base, sizes, sizes.larger_keys, sizes.larger_fills, kilobytes) for kilobytes in (128, 8192)]
+    yield from _alternating(jobs, sizes.repetitions, _on_disk(providers))
+
+
+def largest(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Do the same with three times the keys in the same memory."""
+    job = _larger(base, sizes, sizes.largest_keys, sizes.largest_fills, 128)
+    yield from _alternating([job], sizes.repetitions, _on_disk(providers))
+
+
+def _larger(base: Job, sizes: Sizes, keys: int, fills: int, kilobytes: int) -> Job:
+    job = replace(base, part="larger", heap="1g", limit=sizes.larger_bytes, keys=keys, value_longs=127, conf=BOUNDED)
+    job = replace(job, gets=fills, rows=sizes.larger_rows, rounds=sizes.larger_updates)
+    return replace(job, read_ahead=kilobytes, variant=f"{kilobytes} KB")
+
+
+def _on_disk(providers: Sequence[str]) -> list[str]:
+    """Without the provider that has all state in memory."""
+    return [name for name in providers if name in ("rocksdb", OURS)]
 
 
 def restart(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -172,6 +189,7 @@ PARTS: Final[dict[str, Part]] = {
     "profile": profile,
     "s3": s3,
     "larger": larger,
+    "largest": largest,
     "restart": restart,
 }
 

@@ -77,13 +77,44 @@ def measure_commits(spark: SparkSession, job: Job) -> dict[str, Any]:
     return {"commit": [batch["commit"] for batch in batches], "batch": [sum(batch.values()) for batch in batches]}
 
 
+def measure_merging(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Commit small batches while nothing is merged, then while all of a store is, each row of it twice.
+
+    Returns:
+        Nanoseconds of each ``commit`` without a merge, and of each commit while one went on: ``merging``.
+
+    Raises:
+        RuntimeError: The merge was over before there were enough commits to tell a percentile.
+    """
+    warm_up(spark, job)
+    store = new_store(spark, job.folder / "measured", job.keys, job.value_longs)
+    store.open(0)
+    fill(store, job.keys)
+    quiet = [update(store, number, job.rows)["commit"] for number in range(job.rounds)]
+    store.maintain()
+    put_all(store, job.keys)
+    store.maintainInBackground()
+    merging: list[int] = []
+    while store.isMaintaining():
+        merging.append(update(store, job.rounds + len(merging), job.rows)["commit"])
+    store.close()
+    if len(merging) < job.rounds:
+        raise RuntimeError(f"the merge was over after {len(merging)} commits: more keys are needed")
+    return {"commit": quiet, "merging": merging}
+
+
 def fill(store: BenchStore, keys: int) -> None:
     """Put every key of an open, empty store, in a few large batches, and let maintenance settle it."""
+    put_all(store, keys)
+    store.maintain()
+
+
+def put_all(store: BenchStore, keys: int) -> None:
+    """Put every key, in a few large batches."""
     for first in range(0, keys, FILL_ROWS):
         store.begin()
         store.loadSome(first, min(FILL_ROWS, keys - first))
         store.commit()
-    store.maintain()
 
 
 def update(store: BenchStore, number: int, rows: int) -> dict[str, int]:

@@ -97,6 +97,12 @@ def _commit(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Whole batch: getStore to commit.")
 
 
+def _between(name: str, above: list[float], below: list[float], limit: float) -> Line:
+    """How many times one figure of ours is another, run by run."""
+    ratios = [a / b for a, b in zip(above, below, strict=True)]
+    return Line(name, "times", {OURS: Spread.of(ratios)}, Target(limit), name)
+
+
 def _grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     if found := _of(records, "commits", group="grown"):
         lines = []
@@ -109,6 +115,17 @@ def _grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
                 _line(case, f"{keys:,} keys: commit p50, ms", _percentile("commit", 50), headline=f"{rows}: p50"),
                 _line(case, f"{keys:,} keys: commit p99, ms", _percentile("commit", 99)),
                 _line(case, f"{keys:,} keys: whole batch p50, ms", _percentile("batch", 50)),
+            ]
+        least, most = (f([r["keys"] for r in found]) for f in (min, max))
+        p50 = _percentile("commit", 50)
+        large, small = ([p50(r) for r in found if r["keys"] == keys] for keys in (most, least))
+        lines.append(_between(f"commit p50, {most:,} keys by {least:,} keys", large, small, 1.5))
+        if case := _of(records, "merging"):
+            p99, merging, keys = _percentile("commit", 99), _percentile("merging", 99), f"{case[0]['keys']:,} keys"
+            lines += [
+                _line(case, f"{keys}, nothing merged: commit p99, ms", p99),
+                _line(case, f"{keys}, all of the state merged beside: commit p99, ms", merging),
+                _between(f"commit p99 by that without a merge, {keys}", [*map(merging, case)], [*map(p99, case)], 2.0),
             ]
         title = f"Commit latency as the state grows: {found[0]['rows']:,} rows a batch"
         yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Keygroups alone.")
@@ -200,7 +217,7 @@ def _query(records: list[Record], sizes: Sizes) -> Iterator[Table]:
                 "checkpoint of a batch of the first row",
             ),
         ]
-        floor = [_each("batch", 1e3, skip)(record) for record in _of(records, "floor")]
+        floor = [_each("batch", 1e3, skip)(record) for record in _of(records, "floor", group="e2e")]
         note = "Update mode, noop sink, maintenance every 10 s. The same aggregation without state, as a batch job: "
         note += f"{median(floor):.3g} s a batch." if floor else "not measured."
         yield Table(f"End to end: {what}", lines, note)
@@ -224,12 +241,18 @@ def _dedupe(records: list[Record], sizes: Sizes) -> Iterator[Table]:
 def _partitions(records: list[Record], sizes: Sizes) -> Iterator[Table]:
     if found := _of(records, "query", group="partitions"):
         what = f"{found[0]['keys']:,} keys, {found[0]['rows']:,} rows a batch, {sizes.spread_partitions} partitions"
-        batch = _each("batch", 1e3, sizes.operator_warm_batches)
+        batch = _each("batch", 1e3, sizes.spread_warm_batches)
         lines = [
             _line(found, "batch, s", batch, _times(0.35, *_BOTH), f"aggregation, {what}"),
+            _line(found, "slowest batch, s", lambda r: max(r["figures"]["batch"][sizes.spread_warm_batches :]) / 1e3),
             _line(found, "JVM and store process, peak resident, MB", _once("peak", 1e6)),
         ]
-        yield Table(f"End to end: aggregation, {what}", lines, "Like the one before; tasks run two at a time.")
+        floor = [batch(record) for record in _of(records, "floor", group="partitions")]
+        note = (
+            f"Like the one before; tasks run two at a time, and {sizes.spread_warm_batches} batches warm up. Without "
+        )
+        note += f"state, as a batch job: {median(floor):.3g} s a batch." if floor else "state: not measured."
+        yield Table(f"End to end: aggregation, {what}", lines, note)
 
 
 def _stores(records: list[Record], sizes: Sizes) -> Iterator[Table]:
@@ -290,8 +313,8 @@ def _larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     def slowest(record: Record) -> float:
         return float(max(record["figures"]["fill"][1:] + record["figures"]["update"])) / 1e3
 
-    for variant in dict.fromkeys(record["variant"] for record in _of(records, "larger")):
-        found = _of(records, "larger", variant=variant)
+    for group, variant in dict.fromkeys((record["group"], record["variant"]) for record in _of(records, "larger")):
+        found = _of(records, "larger", group=group, variant=variant)
         first = found[0]
         limits = ", ".join(sorted({f"{r['limited']}, read-ahead {r['read_ahead_kb']:,} KB" for r in found}))
         fill = f"a batch of {first['keys'] // first['gets']:,} new keys"

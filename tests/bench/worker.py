@@ -32,6 +32,7 @@ from servers.jars import jars
 _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "rows": spi.measure_rows,
     "commits": spi.measure_commits,
+    "merging": spi.measure_merging,
     "prepare": recovery.prepare,
     "recover": recovery.recover,
     "memory": memory.measure_memory,

@@ -97,6 +97,9 @@ final class BenchStore(spark: SparkSession, checkpoint: String, keys: Int, value
       maintenance = background.submit { () => maintain() }
     }
 
+  /** Whether that still runs. */
+  def isMaintaining: Boolean = maintenance != null && !maintenance.isDone
+
   /** Waits for background maintenance; its failure is thrown here. */
   def awaitMaintenance(): Unit = if (maintenance != null) maintenance.get()
 
