@@ -26,7 +26,9 @@ private[spark] object Reaper {
     ()
   }
 
-  /** Wait until enough has been freed, or there is nothing left to free. InterruptedException. */
-  def awaitUntil(isEnough: => Boolean): Unit =
-    while (!isEnough && waiting.get > 0) Thread.sleep(PollMillis)
+  /** Wait until enough has been freed, or all is freed that was released before the call. InterruptedException. */
+  def awaitUntil(isEnough: => Boolean): Unit = {
+    val deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(GraceSeconds + 1)
+    while (!isEnough && waiting.get > 0 && System.nanoTime() < deadline) Thread.sleep(PollMillis)
+  }
 }
