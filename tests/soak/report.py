@@ -32,7 +32,7 @@ _MB = 1e6
 FIGURES: Mapping[str, Figure] = {
     "rows": Figure("rows in the state, thousands", 1, 1e3),  # follows from the input
     "seconds": Figure("a batch, s"),
-    "state memory": Figure("memory for state (memoryUsedBytes), MB", 8, _MB),  # as local bytes
+    "state memory": Figure("memory for state (memoryUsedBytes), MB", 8, _MB),  # by when segments are merged
     "heap": Figure("JVM: heap in use after a collection, MB", 6, _MB),  # 85 +- 2: soft references come and go
     "classes": Figure("JVM: classes", 200),  # one a batch, until a collection: 1,000 if none of them went
     "code": Figure("JVM: classes and compiled code, MB", None, _MB),

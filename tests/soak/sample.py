@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -48,12 +49,12 @@ def of_folder(name: str, folder: Path) -> Figures:
 
 
 def _sizes(folder: Path) -> Iterator[int]:
-    for path in folder.rglob("*"):
-        try:
-            if path.is_file():
-                yield path.stat().st_size
-        except FileNotFoundError:
-            continue
+    for parent, _, names in os.walk(folder):  # which passes over folders that are gone by then
+        for name in names:
+            try:
+                yield Path(parent, name).stat().st_size
+            except FileNotFoundError:
+                continue
 
 
 def of_classes(spark: SparkSession) -> Figures:
