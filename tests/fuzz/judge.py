@@ -9,7 +9,8 @@ lists with no rows is not read.
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -129,7 +130,7 @@ class Originals:
         """A version that was read from ``files``, which are the originals but for one or two."""
         read = files if forged else self.files
         catalog = manifest_of_file(read[self.latest])["catalog"]
-        ways = [self._with_rows(way, read, catalog) for way in (routes(read, self.latest) if forged else self.routes)]
+        ways = list(self._readable_ways(routes(read, self.latest) if forged else self.routes, read, catalog))
         paths = [[ref.path for ref, _ in way] for way in ways]
         plan = _paths(version)
         assert plan in paths, f"WRONG FILES: {plan} where {paths} make the version"
@@ -163,6 +164,14 @@ class Originals:
             assert _rows_of_piece(piece) == ref.seen(rows), f"WRONG ROWS: {piece.span} of {ref}"
             written = len(self._written(ref, files)), checksum_of_file(files[ref.path])
             assert (ref.rows, ref.checksum) == written, f"ACCEPTED UNCHECKED: {ref}, the file has {written}"
+
+    def _readable_ways(
+        self, ways: Iterable[Sequence[Listed]], files: Mapping[str, bytes], catalog: Mapping[str, Any]
+    ) -> Iterator[list[tuple[Listed, Sequence[Row]]]]:
+        """The ways to a version with the rows of their files; without those that list what is no file."""
+        for way in ways:
+            with suppress(*_UNREADABLE):
+                yield self._with_rows(way, files, catalog)
 
     def _with_rows(
         self, refs: Sequence[Listed], files: Mapping[str, bytes], catalog: Mapping[str, Any]
