@@ -8,7 +8,7 @@ import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
  * family, set anew for each row; not thread-safe.
  */
 abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
-  private val hashProjection = shape.hash.orNull
+  private val partitionHash = shape.hash.orNull
 
   var base: AnyRef = _
   var offset: Long = 0
@@ -33,7 +33,7 @@ abstract class KeyProbe(shape: KeyShape, maxParallelism: Int) {
 
   /** By Spark's hash of the partitioning columns; 0 if there are none. */
   protected final def keyGroupOf(key: UnsafeRow): Int =
-    if (hashProjection == null) 0 else Math.floorMod(hashProjection(key).getInt(0), maxParallelism)
+    if (partitionHash == null) 0 else Math.floorMod(partitionHash(key), maxParallelism)
 
   protected final def hashedLocator(hash: Long): Long = (keyGroup.toLong << 48) | hash
 }

@@ -1,7 +1,6 @@
 package io.keygroups.spark.keys
 
-import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, GetStructField, UnsafeProjection}
-import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning
+import org.apache.spark.sql.catalyst.expressions.{BoundReference, Expression, UnsafeProjection}
 import org.apache.spark.sql.types.StructType
 
 /** How the rows of a family are sorted, and so which scans it has. */
@@ -37,19 +36,13 @@ final case class KeyShape(schema: StructType, order: KeyOrder, partitionColumns:
     case _ => 0
   }
 
-  /** Spark's own hash of the partitioning columns; None where all rows lie in partition 0. */
-  def hash: Option[UnsafeProjection] =
-    if (partitionColumns.isEmpty) None
-    else {
-      // Pmod(hash, partitions): the partition id without its modulus.
-      val hash = HashPartitioning(partitionColumns.map(column), 1).partitionIdExpression.children.head
-      Some(UnsafeProjection.create(Seq(hash)))
-    }
+  private val sharedHash = KeyHash.shared(schema, partitionColumns)
+
+  /** Spark's hash of the partitioning columns, for one thread; None where all rows lie in partition 0. */
+  def hash: Option[KeyHash] =
+    if (partitionColumns.isEmpty) None else sharedHash.orElse(Some(KeyHash.projected(schema, partitionColumns)))
 
   def prefix: UnsafeProjection = UnsafeProjection.create((0 until prefixColumns).map(reference))
-
-  private def column(way: Seq[Int]): Expression =
-    way.tail.foldLeft(reference(way.head))((struct, ordinal) => GetStructField(struct, ordinal))
 
   private def reference(ordinal: Int): Expression =
     BoundReference(ordinal, schema(ordinal).dataType, schema(ordinal).nullable)

@@ -79,7 +79,7 @@ final class TimedKeyProbe(shape: KeyShape, maxParallelism: Int) extends KeyProbe
   private val columns = shape.schema.length
   private val prefixProjection = shape.prefix
   private val buffer = new KeyBuffer
-  private val joined = UnsafeProjection.create(
+  private lazy val joined = UnsafeProjection.create(
     shape.schema.zipWithIndex.map { case (field, i) => BoundReference(i, field.dataType, field.nullable) })
 
   override def set(key: UnsafeRow): Unit = {
