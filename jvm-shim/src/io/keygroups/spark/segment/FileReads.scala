@@ -25,6 +25,8 @@ final class FileReads(capacity: Int) {
     count += 1
   }
 
+  def isEmpty: Boolean = count == 0
+
   /**
    * Begin to read; nothing may be added any more.
    *
