@@ -1,4 +1,4 @@
-"""Rows of numbers alone are shown as columns just when rows made of these columns have the same bytes."""
+"""Rows of numbers, texts and bytes are shown as columns just when rows made of these columns have the same bytes."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from keygroups.columns.slots import MAX_HEAD_BYTES, WORD, head_words, null_words
 TYPES = (
     *("byte", "short", "integer", "long", "float", "double", "boolean", "void", "date", "timestamp", "timestamp_ntz"),
     *("decimal(1,0)", "decimal(18,2)", "interval day to second", "interval year to month", "time(6)"),
+    *("string", "binary"),
 )
 WORDS = (0, 1, 2, 99, 1 << 31, 0x7FC00001, 0x7FF8000000000001, 86_400 * 10**9, 10**18 - 1, 10**18)
 
@@ -58,10 +59,18 @@ def usual(random: Random, kind: Kind) -> int:
 def any_row(random: Random, fields: Fields, wrong: float) -> list[int]:
     """The words of a row, in some of which there is something that Spark does not write."""
     null = [random.random() < 0.3 or pa.types.is_null(field.kind.shown) for field in fields]
-    words = [0 if none else usual(random, field.kind) for none, field in zip(null, fields, strict=True)]
     bits = sum(none << number for number, none in enumerate(null))
-    count = null_words(fields)
-    row = [*(bits >> 64 * number & (1 << 64) - 1 for number in range(count)), *words]
+    row = [bits >> 64 * number & (1 << 64) - 1 for number in range(null_words(fields))]
+    values: list[int] = []
+    for none, field in zip(null, fields, strict=True):
+        if field.kind.number is None and not none:
+            size = random.randrange(20)
+            value = random.choice([random.randbytes(size), b"text"[: size % 5] * 3])
+            row.append((head_words(fields) + len(values)) * WORD << 32 | len(value))
+            values += np.frombuffer(value.ljust(-(-len(value) // WORD) * WORD, b"\0"), np.uint64).tolist()
+        else:
+            row.append(0 if none else usual(random, field.kind))
+    row += values
     changes: list[Callable[[int], int]] = [
         lambda word: word ^ 1 << random.randrange(64),
         lambda _: random.getrandbits(64),
@@ -91,7 +100,8 @@ def test_columns_are_those_that_come_back(
     kinds = fields(types)
     rows = [any_row(random, kinds, wrong) for _ in range(count + skipped)]
     data = [np.array([*row, 0][: len(row) + longer], np.uint64).tobytes() for row in rows]
-    column = pa.array(data, pa.binary(len(data[0])) if fixed and data[0] else pa.binary()).slice(skipped)
+    is_fixed = fixed and len(data[0]) > 0 and len({len(row) for row in data}) == 1
+    column = pa.array(data, pa.binary(len(data[0])) if is_fixed else pa.binary()).slice(skipped)
     expected = comes_back(column, kinds)
     columns = to_columns(column, kinds)
     assert (columns is not None) == expected
@@ -144,7 +154,8 @@ def test_too_many_rows_for_a_block() -> None:
     assert to_columns(column.slice(1), kinds) is not None
 
 
-def test_rows_with_texts_are_not_plain() -> None:
+def test_rows_with_wide_numbers_are_not_plain() -> None:
     """Nor those without fields."""
     assert not is_plain(())
-    assert not is_plain((Field("a", Kind(pa.int64(), "u8")), Field("b", Kind(pa.utf8()))))
+    assert is_plain((Field("a", Kind(pa.int64(), "u8")), Field("b", Kind(pa.utf8()))))
+    assert not is_plain((Field("a", Kind(pa.int64(), "u8")), Field("b", Kind(pa.decimal128(38, 2), is_wide=True))))

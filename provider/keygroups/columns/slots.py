@@ -207,15 +207,20 @@ def beside(rows: pa.Array, words: Words, *, after: bool) -> pa.Array:
     return _narrowed(_paired(pa.concat_arrays(both if after else both[::-1]), order))
 
 
+def values_at(where: Placed, place: Numbers, sizes: Numbers) -> pa.BinaryArray:
+    """The bytes at places in the rows, int64[n], all within their rows."""
+    return _every_other(where.data, where.starts * WORD + place, sizes)
+
+
 def _values(where: Placed, word: Words, valid: Bools | None) -> pa.BinaryArray:
     """The values that lie behind the words of rows."""
-    starts, place, size = where.starts * WORD, (word >> np.uint64(32)).view(np.int64), (word & np.uint64(0xFFFFFFFF))
+    place, size = (word >> np.uint64(32)).view(np.int64), (word & np.uint64(0xFFFFFFFF))
     sizes = size.view(np.int64)
     if valid is not None:
         place, sizes = np.where(valid, place, 0), np.where(valid, sizes, 0)
     if (place + sizes > where.sizes * WORD).any():
         raise ValueError("a value points outside its row")
-    return _every_other(where.data, starts + place, sizes)
+    return values_at(where, place, sizes)
 
 
 def _every_other(data: pa.Buffer, starts: Numbers, sizes: Numbers) -> pa.BinaryArray:
