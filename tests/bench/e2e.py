@@ -1,4 +1,4 @@
-"""End to end: a streaming aggregation from files to a noop sink, and the same aggregation as a batch job."""
+"""End to end: a streaming aggregation from files to a noop sink, on each provider, and on one that keeps nothing."""
 
 from __future__ import annotations
 
@@ -49,19 +49,38 @@ def measure_query(spark: SparkSession, job: Job) -> dict[str, Any]:
     Raises:
         RuntimeError: The query lost a batch or a key.
     """
-    checkpoint = job.folder / "checkpoint"
-    source = batches_of(spark, job.input)
     with peak_of(jvm_pid(spark)) as memory:
-        writer = aggregated(source).writeStream.format("noop").outputMode("update").trigger(availableNow=True)
-        query = writer.option("checkpointLocation", str(checkpoint)).start()
-        query.awaitTermination()
-    progress = [p for p in query.recentProgress if p["numInputRows"]]
+        progress = _run(spark, job)
     columns = _columns(progress)
     complete = len(progress) == job.rounds and columns["updated"][0] == job.keys
     if not complete or (PROVIDERS[job.provider].counts_keys and set(columns["state_rows"]) != {job.keys}):
         found = list(zip(columns["rows"], columns["state_rows"], strict=True))
         raise RuntimeError(f"expected {job.keys} keys after each of {job.rounds} batches, found (rows, keys) {found}")
-    return {**columns, "peak": memory.value, "state_bytes": folder_bytes(checkpoint / "state")}
+    return {**columns, "peak": memory.value, "state_bytes": folder_bytes(job.folder / "checkpoint" / "state")}
+
+
+def measure_query_empty(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Run the same query on a provider that keeps nothing.
+
+    Returns:
+        ``batch`` (triggerExecution, ms): one number a batch.
+
+    Raises:
+        RuntimeError: The query lost a batch.
+    """
+    progress = _run(spark, job)
+    if len(progress) != job.rounds:
+        raise RuntimeError(f"expected {job.rounds} batches, found {len(progress)}")
+    return {"batch": _columns(progress)["batch"]}
+
+
+def _run(spark: SparkSession, job: Job) -> list[Any]:
+    """The progress of each batch of the query."""
+    rows = aggregated(batches_of(spark, job.input))
+    writer = rows.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
+    query.awaitTermination()
+    return [p for p in query.recentProgress if p["numInputRows"]]
 
 
 def batches_of(spark: SparkSession, folder: Path) -> DataFrame:
@@ -78,23 +97,6 @@ def _columns(progress: list[Any]) -> dict[str, list[int]]:
         "state_rows": [operator["numRowsTotal"] for operator in operators],
         "commit": [operator["commitTimeMs"] for operator in operators],
     }
-
-
-def measure_floor(spark: SparkSession, job: Job) -> dict[str, Any]:
-    """Run the same aggregation over each batch's files as a batch job: no state, no checkpoint.
-
-    Returns:
-        ``batch``: milliseconds of each job.
-    """
-    clock: Any = spark
-    times = []
-    files = sorted(map(str, job.input.glob("*.parquet")))
-    for first in range(0, len(files), FILES_PER_BATCH):
-        start = clock._jvm.System.nanoTime()
-        batch = spark.read.schema(_SCHEMA).parquet(*files[first : first + FILES_PER_BATCH])
-        aggregated(batch).write.format("noop").mode("overwrite").save()
-        times.append((clock._jvm.System.nanoTime() - start) / 1e6)
-    return {"batch": times}
 
 
 def aggregated(rows: DataFrame) -> DataFrame:

@@ -13,7 +13,7 @@ import operators
 from plan import Job
 from providers import BUILD
 
-_AGGREGATIONS: Final = ("query", "stores", "floor", "s3", "leave", "restart")
+_AGGREGATIONS: Final = ("query", "stores", "query_empty", "s3", "leave", "restart")
 _MOST_RESTARTS: Final = 20
 
 
@@ -25,7 +25,7 @@ def written(job: Job) -> Path:
         return _once(name, lambda folder: e2e.write_input(folder, job.keys, job.rows, batches))
     if job.part == "dedupe":
         return _once(f"dedupe-{job.rows}-{job.rounds}", lambda folder: dedupe.write_input(folder, job.rows, job.rounds))
-    if job.part == "larger":
+    if job.part in ("larger", "larger_empty"):
         name = f"larger-{job.keys}-{job.gets}-{job.rows}-{job.rounds}"
         return _once(name, lambda folder: larger.write_input(folder, job))
     if job.part in operators.QUERIES:

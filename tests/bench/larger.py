@@ -41,18 +41,35 @@ def measure_larger(spark: SparkSession, job: Job) -> dict[str, Any]:
     Raises:
         RuntimeError: The query lost a batch or a key.
     """
+    with peak_of(jvm_pid(spark), own_bytes) as memory:
+        progress = _run(spark, job)
+    keys = [p["stateOperators"][0]["numRowsTotal"] for p in progress]
+    if keys[-1] != job.keys:
+        raise RuntimeError(f"expected {job.keys} keys at the end, found {keys}")
+    return {**_times(progress, job), "peak": memory.value}
+
+
+def measure_larger_empty(spark: SparkSession, job: Job) -> dict[str, Any]:
+    """Run the same query on a provider that keeps nothing. Returns its ``fill`` and ``update``."""
+    return _times(_run(spark, job), job)
+
+
+def _run(spark: SparkSession, job: Job) -> list[Any]:
+    """The progress of each batch of the query."""
     rows = spark.readStream.schema("key long, batch long").option("maxFilesPerTrigger", 1).parquet(str(job.input))
     newest = rows.groupBy("key").agg(F.max_by(F.expr(_value()), "batch"))
     writer = newest.writeStream.format("noop").outputMode("update").trigger(availableNow=True)
-    with peak_of(jvm_pid(spark), own_bytes) as memory:
-        query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
-        query.awaitTermination()
+    query = writer.option("checkpointLocation", str(job.folder / "checkpoint")).start()
+    query.awaitTermination()
     progress = [p for p in query.recentProgress if p["numInputRows"]]
-    keys = [p["stateOperators"][0]["numRowsTotal"] for p in progress]
-    if len(progress) != job.gets + job.rounds or keys[-1] != job.keys:
-        raise RuntimeError(f"expected {job.keys} keys after {job.gets} + {job.rounds} batches, found {keys}")
+    if len(progress) != job.gets + job.rounds:
+        raise RuntimeError(f"expected {job.gets} + {job.rounds} batches, found {len(progress)}")
+    return progress
+
+
+def _times(progress: list[Any], job: Job) -> dict[str, list[int]]:
     times = [p["durationMs"]["triggerExecution"] for p in progress]
-    return {"fill": times[: job.gets], "update": times[job.gets :], "peak": memory.value}
+    return {"fill": times[: job.gets], "update": times[job.gets :]}
 
 
 def _value() -> str:

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from plan import VALUE_LONGS, Job, Sizes
-from providers import ABORTABLE, BASELINE, BOUNDED, OURS, PROVIDERS, SPARK_CACHE
+from providers import ABORTABLE, BASELINE, BOUNDED, EMPTY, OURS, PROVIDERS, SPARK_CACHE
 from restart import MAINTENANCE
 from s3_state import CONF as S3_CONF
 
@@ -76,11 +76,11 @@ def memory(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
 
 
 def query(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
-    """Run the streaming query with each provider in turn, and the batch job that is its floor."""
+    """Run the streaming query with each provider in turn, and the same without state, which is its floor."""
     keys, batches = sizes.query_keys, sizes.query_batches
     job = replace(base, part="query", keys=keys, rows=keys, rounds=batches)
     yield from _alternating([job], sizes.repetitions, providers)
-    yield from _alternating([replace(job, part="floor")], sizes.repetitions, providers[:1])
+    yield from _alternating([_without_state(job, "query_empty")], sizes.repetitions, providers[:1])
 
 
 def dedupe(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -94,7 +94,7 @@ def partitions(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Jo
     job = replace(base, part="query", keys=sizes.spread_keys, rows=sizes.spread_rows, rounds=sizes.spread_batches)
     job = replace(job, conf={"spark.sql.shuffle.partitions": str(sizes.spread_partitions)})
     yield from _alternating([job], sizes.repetitions, providers)
-    yield from _alternating([replace(job, part="floor")], sizes.repetitions, providers[:1])
+    yield from _alternating([_without_state(job, "query_empty")], sizes.repetitions, providers[:1])
 
 
 def stores(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -138,6 +138,7 @@ def larger(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Fill and update state that is larger than memory, on a disk with little read-ahead and on one with much."""
     jobs = [_larger(base, sizes, sizes.larger_keys, sizes.larger_fills, kilobytes) for kilobytes in (128, 8192)]
     yield from _alternating(jobs, sizes.repetitions, _on_disk(providers))
+    yield from _alternating([_without_state(jobs[0], "larger_empty")], sizes.repetitions, providers[:1])
 
 
 def largest(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
@@ -150,6 +151,11 @@ def _larger(base: Job, sizes: Sizes, keys: int, fills: int, kilobytes: int) -> J
     job = replace(base, part="larger", heap="1g", limit=sizes.larger_bytes, keys=keys, value_longs=127, conf=BOUNDED)
     job = replace(job, gets=fills, rows=sizes.larger_rows, rounds=sizes.larger_updates)
     return replace(job, read_ahead=kilobytes, variant=f"{kilobytes} KB")
+
+
+def _without_state(job: Job, part: str) -> Job:
+    """The same on a provider that keeps nothing."""
+    return replace(job, part=part, conf={**job.conf, **EMPTY})
 
 
 def _on_disk(providers: Sequence[str]) -> list[str]:

@@ -39,9 +39,21 @@ def _anonymous(process: psutil.Process) -> int:
 
 
 def _weights(root: int, measure: Callable[[psutil.Process], int]) -> tuple[int, int]:
-    """Weigh a process, and all its descendants together: for a JVM, the servers that it started."""
+    """Weigh a process, and all its descendants together: for a JVM, the servers that it started.
+
+    A child that is about to run another program still has its parent's command, and its memory: that counts once.
+    """
     parent = psutil.Process(root)
-    return measure(parent), sum(_measured(child, measure) for child in parent.children(recursive=True))
+    command = _command(root)
+    children = [child for child in parent.children(recursive=True) if _command(child.pid) != command]
+    return measure(parent), sum(_measured(child, measure) for child in children)
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:  # ended since it was listed
+        return b""
 
 
 def _measured(process: psutil.Process, measure: Callable[[psutil.Process], int]) -> int:

@@ -21,13 +21,18 @@ BASELINE: Final = "baseline"
 _SPARK_STATE: Final = "org.apache.spark.sql.execution.streaming.state"
 _STATE_STORE: Final = "spark.sql.streaming.stateStore"
 _ROCKSDB: Final = f"{_STATE_STORE}.rocksdb"
-_EXIT_SECONDS: Final = 120  # the JVM deletes its local files on the way out
+_EXIT_SECONDS: Final = 600  # on the way out, RocksDB finishes its compactions of 10 million keys of 1 KB
 
 SPARK_CACHE: Final = {f"{_ROCKSDB}.blockCacheSizeMB": "8"}
 """Spark's own size of RocksDB's block cache, for measurements of memory."""
 
 BOUNDED: Final = {f"{_ROCKSDB}.boundedMemoryUsage": "true", f"{_ROCKSDB}.maxMemoryUsageMB": "300"}
 """A limit of memory for all of RocksDB, for state that is larger than memory; ours has one by default."""
+
+EMPTY: Final = {
+    f"{_STATE_STORE}.providerClass": "org.apache.spark.sql.execution.streaming.state.keygroups.bench.EmptyProvider"
+}
+"""A provider that keeps nothing, in the place of a job's own."""
 
 ABORTABLE: Final = {
     "spark.sql.streaming.checkpointFileManagerClass": (
