@@ -105,7 +105,7 @@ def test_a_merge_that_stands_still_is_cancelled_and_leaves_no_files(
     assert "'compact' of a store made no progress and was cancelled" in error["message"]
     version = local.write(latest(local), {20: 20}, 21)
     slow.go.set()
-    assert eventually(lambda: not local.store._compaction._one_step._lock.locked())
+    assert eventually(lambda: not local.store._compaction._turns)
     assert eventually(lambda: len(files(local)) == len(before) + 1)  # of the commit
     assert len(version.plan) == 3
     assert served.call("compact", store=number, thorough=True)["ok"]["upload"]
@@ -181,6 +181,6 @@ def test_an_operation_that_nobody_waits_for_is_undone(served: Served, monkeypatc
     served.server.call("cancel", ticket)
     assert "is not known" in json.loads(served.server.call("await", ticket))["error"]["message"]
     slow.go.set()
-    assert eventually(lambda: not local.store._compaction._one_step._lock.locked())
+    assert eventually(lambda: not local.store._compaction._turns)
     assert served.call("compact", store=number, thorough=True)["ok"]["upload"]
     assert len(rows_of(latest(local))) == 20

@@ -3,18 +3,43 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from keygroups.errors import CancelledError
+from keygroups.progress import Progress
 from keygroups.runs.run import pieces_of
+from keygroups.segment.block import Block
+from keygroups.segment.file import Segment
 from support.local_store import LocalStore, rows_of
 
 ROWS = st.dictionaries(st.integers(0, 40), st.none() | st.integers(0, 100), min_size=1, max_size=12)
+
+
+@contextmanager
+def during_merge(local: LocalStore, action: Callable[[], object]) -> Iterator[None]:
+    """Do something once, while the next piece is merged."""
+    compaction = local.store._compaction
+    runs = compaction._runs
+
+    def merge(blocks: Sequence[Sequence[Block]], *, bottom: bool) -> Segment:
+        compaction._runs = runs
+        action()
+        return runs.merge(blocks, bottom=bottom)
+
+    compaction._runs = SimpleNamespace(merge=merge)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        compaction._runs = runs
 
 
 class Merging(RuleBasedStateMachine):
@@ -76,6 +101,21 @@ class Merging(RuleBasedStateMachine):
         self.late.append(done[1].name)
         if upload == "success":
             self.end_uploads()
+
+    @rule(batches=st.lists(ROWS, min_size=1, max_size=4), upload=st.sampled_from(["success", "failure", "late"]))
+    def merge_beside_a_piece(self, batches: list[dict[int, int | None]], upload: str) -> None:
+        """While a piece is merged, batches are committed and their runs merged."""
+
+        def commit_and_merge() -> None:
+            for rows in batches:
+                self.commit(rows)
+            done = self.local.store.compact(thorough=False, newest=True)
+            if done is not None and done[1] is not None:
+                self.local.upload(done[1])
+                self.local.store.uploaded(done[1].name, success=True)
+
+        with during_merge(self.local, commit_and_merge):
+            self.merge(upload)
 
     @rule()
     def end_uploads(self) -> None:
@@ -140,6 +180,62 @@ def test_a_merge_in_pieces_goes_on_while_batches_commit(tmp_path: Path) -> None:
     assert len(list(pieces_of(final.plan))) > 20
     local.write(final, {400: 1}, 204)
     local.reopened()
+
+
+def test_the_newest_runs_are_merged_beside_a_piece(tmp_path: Path) -> None:
+    """Each merge has runs of its own; the older one goes on with its next piece."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    version = local.write(local.first(), {n: n for n in range(100)}, 100)
+    version = local.write(version, {n: n for n in range(100, 200)}, 200)
+    compaction = local.store._compaction
+    due: list[bool] = []
+
+    def commit_and_merge() -> None:
+        latest = local.store.known(version.key)
+        for number in range(2):
+            due.append(compaction.is_due(latest))
+            assert local.store.compact(thorough=True, newest=True) is None
+            latest = local.write(latest, {300 + number: 1}, 201 + number)
+        due.append(compaction.is_due(latest))
+        compaction._piece_bytes = 0
+        assert local.store.compact(thorough=True, newest=True) is None, "a merge that is not small"
+        local.merge_few_rows()
+        merged, upload = local.store.compact(thorough=True, newest=True) or pytest.fail("no merge is due")
+        assert [run.rows for run in merged.plan] == [2, 100, 100]
+        assert upload is not None
+        local.upload(upload)
+
+    local.merge_few_rows()
+    with during_merge(local, commit_and_merge):
+        after, _ = local.store.compact(thorough=True) or pytest.fail("no merge is due")
+    assert due == [False, False, True]
+    assert after.plan[0].rows == 2
+    assert sum(run.rows for run in after.plan) == 202
+    assert len(after.plan) == 4
+    assert len(compaction._merges) == 1
+    assert rows_of(after) == {n: n for n in range(200)} | {300: 1, 301: 1}
+
+
+def test_a_merge_that_does_not_end_is_told(tmp_path: Path) -> None:
+    """What a cancelled call whose thread hangs works on can't be merged by another: commits have to hear of it."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    version = local.write(local.first(), {n: n for n in range(10)}, 10)
+    local.write(version, {n: n for n in range(10, 20)}, 20)
+    stuck = Progress()
+
+    def cancel() -> None:
+        assert local.store.compact(thorough=True) is None
+        stuck.cancel(CancelledError("no progress"))
+        with pytest.raises(CancelledError, match="was cancelled and does not end"):
+            local.store.compact(thorough=True)
+
+    with stuck.current(), during_merge(local, cancel), pytest.raises(CancelledError, match="no progress"):
+        local.store.compact(thorough=True)
+    assert local.store._compaction._turns == []
+    local.compact()
+    after = local.store._versions.latest()
+    assert after is not None
+    assert len(rows_of(after)) == 20
 
 
 @pytest.mark.parametrize("remove", [range(1, 100), range(50), range(50, 100)])

@@ -105,10 +105,11 @@ class Forget(Message, frozen=True):
 
 
 class Compact(Message, frozen=True):
-    """Do the next piece of a merge of the latest version, if one is due. For ``known``, see ``Load``."""
+    """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``, and ``Load``."""
 
     store: int
     thorough: bool
+    newest: bool = False
     known: frozenset[str] = frozenset()
 
 

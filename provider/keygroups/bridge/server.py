@@ -158,7 +158,7 @@ class Server:
 
     def _compact(self, request: m.Compact) -> m.Compacted | None:
         store = self._store(request.store)
-        done = store.compact(thorough=request.thorough)
+        done = store.compact(thorough=request.thorough, newest=request.newest)
         if done is None:
             return None
         release_unused()

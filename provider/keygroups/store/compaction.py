@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import chain, groupby
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
+from keygroups.errors import CancelledError
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge
@@ -18,7 +22,7 @@ from keygroups.store.versions import Versions
 
 
 class Compaction:
-    """Compaction of a store.
+    """Compaction of a store. Methods may run in several threads, which merge different runs.
 
     Args:
         runs: merges runs.
@@ -35,34 +39,65 @@ class Compaction:
         self._checkpoint = checkpoint
         self._versions = versions
         self._fanout, self._piece_bytes = fanout, piece_bytes
-        self._one_step = Turn()
+        self._lock = threading.Lock()
         self._merges: list[Merge] = []
+        """Under way, that of the newest runs first."""
+        self._turns: list[tuple[Merge | None, Turn]] = []
+        """Calls that work, each on the next piece of a merge, or on the file of one."""
+        self._writing: list[Segment] = []
+        """Pieces whose files are being written."""
         self._uploading: dict[str, tuple[Segment, FileRef]] = {}
 
     def is_due(self, version: Version) -> bool:
-        """Whether there is something to merge."""
-        return bool(self._merges) or self._select(version.plan, version, thorough=False) is not None
+        """Whether there is something to merge that no call works on."""
+        with self._lock:
+            if any(not self._is_worked_on(merge) for merge in self._merges):
+                return True
+            return self._select(self._newer(version.plan), version, thorough=False) is not None
 
-    def run(self, *, thorough: bool) -> tuple[Version, Upload | None] | None:
-        """Do one piece of a merge of the latest version, if one is under way or due.
+    def run(self, *, thorough: bool, newest: bool = False) -> tuple[Version, Upload | None] | None:
+        """Do one piece of a merge of the latest version, if one is under way or due, and no other call does.
+
+        Args:
+            thorough: see ``select_runs``.
+            newest: begin and end a small merge, of runs that are newer than those of the merges under way: batches
+                that are committed meanwhile would make too many runs.
 
         Returns:
             The latest version with the piece, and the file to upload if there is one; None if nothing was due.
+
+        Raises:
+            CancelledError: a call was cancelled but does not end, and there is nothing else to do.
         """
-        with self._one_step:
-            if (latest := self._versions.latest()) is None:
-                return None
-            with self._versions.pinned(latest) as version:
-                if (piece := self._not_uploaded(version.plan)) is not None:
-                    return version, self._upload(piece, version)
-                if (merge := self._next(version, thorough=thorough)) is None:
+        with ExitStack() as stack:
+            with self._lock:
+                if (latest := self._versions.latest()) is None:
                     return None
-                step = merge.step(self._runs, self._piece_bytes)
-                after = self._versions.replace(step) or version
-                following = step.next()
-                self._merges = [*([following] if following else []), *self._merges[1:]]
-                merged = next((p for p in pieces_of(after.plan) if p.segment is step.segment), None)
-                return after, None if merged is None else self._upload(merged, after)
+                version = stack.enter_context(self._versions.pinned(latest))
+                piece, merge = self._not_uploaded(version.plan), None
+                if piece is not None:
+                    self._writing.append(piece.segment)
+                elif (merge := self._next(version, thorough=thorough, newest=newest)) is None:
+                    return None
+                stack.enter_context(self._working(merge))
+            if merge is None:
+                assert piece is not None
+                return version, self._upload(piece, version)
+            return self._step(merge, version)
+
+    def _step(self, merge: Merge, version: Version) -> tuple[Version, Upload | None]:
+        """Merge the next piece, put it into plans, and write its file."""
+        step = merge.step(self._runs, self._piece_bytes)
+        with self._lock:
+            after = self._versions.replace(step) or version
+            following = step.next()
+            left = [following if other is merge else other for other in self._merges]
+            self._merges = [other for other in left if other is not None]
+            piece = next((p for p in pieces_of(after.plan) if p.segment is step.segment), None)
+            if piece is None:
+                return after, None
+            self._writing.append(piece.segment)
+        return after, self._upload(piece, after)
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a merged segment has ended.
@@ -79,15 +114,43 @@ class Compaction:
         """Names of the files that are being uploaded."""
         return frozenset(self._uploading.copy())
 
-    def _next(self, version: Version, *, thorough: bool) -> Merge | None:
-        """The merge to go on with, which comes first in ``_merges``: of the newest runs, so that these stay few."""
+    @contextmanager
+    def _working(self, merge: Merge | None) -> Iterator[None]:
+        """This call works on a piece until the end of the block; the lock is held at its beginning, not at its end."""
+        turn = Turn()
+        self._turns.append((merge, turn))
+        try:
+            with turn:
+                yield
+        finally:
+            with self._lock:
+                self._turns = [other for other in self._turns if other[1] is not turn]
+
+    def _is_worked_on(self, merge: Merge) -> bool:
+        return any(other is merge for other, _ in self._turns)
+
+    def _next(self, version: Version, *, thorough: bool, newest: bool) -> Merge | None:
+        """The merge to go on with: of the newest runs, so that these stay few."""
         ids, plan = version.catalog.ids, version.plan
         self._merges = [merge for merge in self._merges if merge.catalog.ids == ids and merge.is_in(plan)]
-        place = place_of(plan, self._merges[0].runs) if self._merges else None
-        newer = plan if place is None else plan[: place.start]
-        if (chosen := self._select(newer, version, thorough=thorough)) is not None:
-            self._merges.insert(0, Merge(chosen, bottom=chosen[-1] is plan[-1], catalog=version.catalog))
-        return self._merges[0] if self._merges else None
+        chosen = self._select(self._newer(plan), version, thorough=thorough)
+        if chosen is not None and (not newest or self._is_small(chosen)):
+            merge = Merge(chosen, bottom=chosen[-1] is plan[-1], catalog=version.catalog)
+            self._merges.insert(0, merge)
+            return merge
+        if not newest and (free := [merge for merge in self._merges if not self._is_worked_on(merge)]):
+            return free[0]
+        if any(turn.is_stuck for _, turn in self._turns):
+            raise CancelledError("a merge of the store was cancelled and does not end")
+        return None
+
+    def _newer(self, plan: Plan) -> Plan:
+        """The runs of a plan that are newer than those of the merges under way."""
+        places = [place for merge in self._merges if (place := place_of(plan, merge.runs)) is not None]
+        return plan[: places[0].start] if places else plan
+
+    def _is_small(self, runs: Plan) -> bool:
+        return sum(block.nbytes for run in runs for block in run.blocks()) <= self._piece_bytes
 
     def _select(self, plan: Plan, version: Version, *, thorough: bool) -> Plan | None:
         """Runs to merge, among the newest; what is not uploaded yet is not merged again.
@@ -105,14 +168,17 @@ class Compaction:
 
         A merge in pieces says of each input which rows are left, by their numbers in a file that has just these rows.
         """
-        uploading = [segment for segment, _ in self._uploading.copy().values()]
-        return next((p for p in pieces_of(plan) if not p.is_durable and p.segment not in uploading), None)
+        known = [*self._writing, *(segment for segment, _ in self._uploading.copy().values())]
+        return next((p for p in pieces_of(plan) if not (p.is_durable or any(p.segment is s for s in known))), None)
 
     def _upload(self, piece: Piece, version: Version) -> Upload:
         """Write a piece for the checkpoint, with its own families: the version may have others by now."""
         assert piece.made_with is not None
         name = new_name("segment", piece.version)
-        file = self._checkpoint.write(name, piece.blocks(), piece.made_with, version)
-        piece.segment.release_pages()
-        self._uploading[str(name)] = (piece.segment, file.ref)
+        try:
+            file = self._checkpoint.write(name, piece.blocks(), piece.made_with, version)
+            piece.segment.release_pages()
+            self._uploading[str(name)] = (piece.segment, file.ref)
+        finally:
+            self._writing = [segment for segment in self._writing if segment is not piece.segment]
         return file.upload

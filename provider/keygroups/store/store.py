@@ -216,9 +216,9 @@ class Store:
         """Whether ``compact`` has something to do."""
         return self._compaction.is_due(version)
 
-    def compact(self, *, thorough: bool) -> tuple[Version, Upload | None] | None:
+    def compact(self, *, thorough: bool, newest: bool = False) -> tuple[Version, Upload | None] | None:
         """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``."""
-        return self._compaction.run(thorough=thorough)
+        return self._compaction.run(thorough=thorough, newest=newest)
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a compacted segment has ended. See ``Compaction.uploaded``."""

@@ -69,7 +69,7 @@ case class SessionRequest(store: Int, session: String)
 case class ForgetRequest(store: Int, key: VersionKey)
 
 /** @param known see `LoadRequest` */
-case class CompactRequest(store: Int, thorough: Boolean, known: Seq[String])
+case class CompactRequest(store: Int, thorough: Boolean, newest: Boolean, known: Seq[String])
 
 case class UploadedRequest(store: Int, name: String, success: Boolean)
 

@@ -35,10 +35,13 @@ private[versions] object MergePools {
   /** Each takes a processor for a second or so. */
   private val Merges = math.max(1, Runtime.getRuntime.availableProcessors / 4)
   private val Uploads = 2
-  private val room = new Semaphore(2 * Uploads + Merges)
+  private val room = new Semaphore(2 * Uploads + 2 * Merges)
 
   /** Pieces to merge. A piece begins when it has room among those that wait for their upload: see `leave`. */
   val merges = new Turns(ThreadPools.fixed("keygroups-merge", Merges), () => room.acquire())
+
+  /** Small merges of the newest runs of stores of which a piece is merged meanwhile. */
+  val newest = new Turns(ThreadPools.fixed("keygroups-merge-newest", Merges), () => room.acquire())
 
   val uploads = new Turns(ThreadPools.fixed("keygroups-merge-upload", Uploads))
 

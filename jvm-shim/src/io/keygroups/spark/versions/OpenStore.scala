@@ -16,6 +16,7 @@ import org.apache.spark.internal.Logging
 private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files: CheckpointFiles) extends Logging {
   private var remote: RemoteStore = _
   private var latestVersion: LoadedVersion = _
+  private val openings = new Openings
 
   /** The store, opened in a new process if there is none. After a process has died, its versions are loaded again. */
   def open(): RemoteStore = synchronized {
@@ -34,7 +35,9 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
 
   /** Map a segment. KeyGroupsException: its keys or its index do not fit into memory. */
-  def openSegment(view: SegmentView): MappedSegment = {
+  def openSegment(view: SegmentView): MappedSegment = openings.open(view.id)(mapSegment(view))
+
+  private def mapSegment(view: SegmentView): MappedSegment = {
     val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
     val limit = settings.memoryBudget.indexLimit
     var fits = false
