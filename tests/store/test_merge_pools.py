@@ -24,5 +24,6 @@ def test_the_pools_of_merges(request: pytest.FixtureRequest) -> None:
     command = ["java", "-Xmx128m", "-cp", path, "io.keygroups.spark.versions.MergePoolsMain"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     processors, *found = done.stdout.splitlines()
-    most = 2 * UPLOADS + 2 * max(1, int(processors.removeprefix("processors ")) // 4)
-    assert found == ["order ceabd", f"begun {most} {most + 1}"]
+    merges = max(1, int(processors.removeprefix("processors ")) // 4)
+    most, newest = 2 * UPLOADS + merges, UPLOADS + merges
+    assert found == ["order ceabd", f"begun {most} {most + 1}", f"begun beside {newest} {newest + 1}"]

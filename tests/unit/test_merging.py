@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,7 @@ from keygroups.progress import Progress
 from keygroups.runs.run import pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
+from keygroups.store.version import Version
 from support.local_store import LocalStore, rows_of
 
 ROWS = st.dictionaries(st.integers(0, 40), st.none() | st.integers(0, 100), min_size=1, max_size=12)
@@ -216,6 +218,39 @@ def test_the_newest_runs_are_merged_beside_a_piece(tmp_path: Path) -> None:
     assert rows_of(after) == {n: n for n in range(200)} | {300: 1, 301: 1}
 
 
+def test_the_answer_of_a_piece_has_what_was_merged_during_its_upload(tmp_path: Path) -> None:
+    """The JVM takes of two answers the one of the later plan: it has the segments of both merges."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    version = local.write(local.first(), {n: n for n in range(1000)}, 1000)
+    version = local.write(version, {n: n for n in range(1000, 2000)}, 2000)
+    compaction = local.store._compaction
+    checkpoint = compaction._checkpoint
+    beside: list[Version] = []
+
+    def commit() -> None:
+        latest = version
+        for number in range(2):
+            latest = local.write(latest, {3000 + number: 1}, 2001 + number)
+        compaction._checkpoint = SimpleNamespace(write=write)  # type: ignore[assignment]
+
+    def write(*args: Any) -> Any:  # noqa: ANN401 - what it stands in for takes and returns
+        compaction._checkpoint = checkpoint
+        merged, upload = local.store.compact(thorough=True, newest=True) or pytest.fail("no merge is due")
+        assert upload is not None
+        local.upload(upload)
+        local.store.uploaded(upload.name, success=True)
+        beside.append(merged)
+        return checkpoint.write(*args)
+
+    with during_merge(local, commit):
+        merged, upload = local.store.compact(thorough=True) or pytest.fail("no merge is due")
+    assert upload is not None
+    assert merged.key == beside[0].key
+    assert merged.plan[0].rows == 2
+    assert merged.revision > beside[0].revision > version.revision
+    assert compaction._writing == []
+
+
 def test_a_merge_that_does_not_end_is_told(tmp_path: Path) -> None:
     """What a cancelled call whose thread hangs works on can't be merged by another: commits have to hear of it."""
     local = LocalStore(tmp_path, {"compactionFanout": "2"})
@@ -228,6 +263,7 @@ def test_a_merge_that_does_not_end_is_told(tmp_path: Path) -> None:
         stuck.cancel(CancelledError("no progress"))
         with pytest.raises(CancelledError, match="was cancelled and does not end"):
             local.store.compact(thorough=True)
+        assert local.store.compact(thorough=True, newest=True) is None, "the merge beside it may be another one"
 
     with stuck.current(), during_merge(local, cancel), pytest.raises(CancelledError, match="no progress"):
         local.store.compact(thorough=True)

@@ -169,6 +169,7 @@ class VersionView(Message, frozen=True):
     """A version as the JVM sees it.
 
     Attributes:
+        revision: of two answers with one key the later one has the higher.
         runs: newest first; of each the pieces in the order of their rows.
         segments: those of the pieces that the JVM does not know.
     """
@@ -176,6 +177,7 @@ class VersionView(Message, frozen=True):
     key: VersionKey
     catalog: Catalog
     max_parallelism: int
+    revision: int
     runs: list[list[PieceView]]
     segments: list[SegmentView]
 
@@ -261,6 +263,7 @@ def version_view(version: Version, known: Container[str] = ()) -> VersionView:
         key=version.key,
         catalog=version.catalog,
         max_parallelism=version.max_parallelism,
+        revision=version.revision,
         runs=[[_piece_view(piece) for piece in run.pieces] for run in version.plan],
         segments=[segment_view(segment) for id_, segment in segments.items() if id_ not in known],
     )

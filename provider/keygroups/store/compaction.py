@@ -64,10 +64,12 @@ class Compaction:
                 that are committed meanwhile would make too many runs.
 
         Returns:
-            The latest version with the piece, and the file to upload if there is one; None if nothing was due.
+            The version with the piece, with its present plan, and the file to upload if there is one; None if nothing
+            was due.
 
         Raises:
-            CancelledError: a call was cancelled but does not end, and there is nothing else to do.
+            CancelledError: a call was cancelled but does not end, and there is nothing else to do. Not with ``newest``:
+                the merge beside it may be a healthy one.
         """
         with ExitStack() as stack:
             with self._lock:
@@ -82,7 +84,7 @@ class Compaction:
                 stack.enter_context(self._working(merge))
             if merge is None:
                 assert piece is not None
-                return version, self._upload(piece, version)
+                return self._upload(piece, version)
             return self._step(merge, version)
 
     def _step(self, merge: Merge, version: Version) -> tuple[Version, Upload | None]:
@@ -97,7 +99,7 @@ class Compaction:
             if piece is None:
                 return after, None
             self._writing.append(piece.segment)
-        return after, self._upload(piece, after)
+        return self._upload(piece, after)
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a merged segment has ended.
@@ -105,14 +107,15 @@ class Compaction:
         After a success, later manifests list it in the place of the files it was merged from. After a failure they
         list those files as before, and the next compaction uploads the segment again.
         """
-        segment, ref = self._uploading.get(name, (None, None))
-        if success and segment is not None and ref is not None:
-            self._versions.set_file(segment, ref)
-        self._uploading.pop(name, None)
+        with self._lock:
+            segment, ref = self._uploading.pop(name, (None, None))
+            if success and segment is not None and ref is not None:
+                self._versions.set_file(segment, ref)
 
     def files_in_use(self) -> frozenset[str]:
         """Names of the files that are being uploaded."""
-        return frozenset(self._uploading.copy())
+        with self._lock:
+            return frozenset(self._uploading)
 
     @contextmanager
     def _working(self, merge: Merge | None) -> Iterator[None]:
@@ -138,7 +141,9 @@ class Compaction:
             merge = Merge(chosen, bottom=chosen[-1] is plan[-1], catalog=version.catalog)
             self._merges.insert(0, merge)
             return merge
-        if not newest and (free := [merge for merge in self._merges if not self._is_worked_on(merge)]):
+        if newest:
+            return None
+        if free := [merge for merge in self._merges if not self._is_worked_on(merge)]:
             return free[0]
         if any(turn.is_stuck for _, turn in self._turns):
             raise CancelledError("a merge of the store was cancelled and does not end")
@@ -168,17 +173,19 @@ class Compaction:
 
         A merge in pieces says of each input which rows are left, by their numbers in a file that has just these rows.
         """
-        known = [*self._writing, *(segment for segment, _ in self._uploading.copy().values())]
+        known = [*self._writing, *(segment for segment, _ in self._uploading.values())]
         return next((p for p in pieces_of(plan) if not (p.is_durable or any(p.segment is s for s in known))), None)
 
-    def _upload(self, piece: Piece, version: Version) -> Upload:
+    def _upload(self, piece: Piece, version: Version) -> tuple[Version, Upload]:
         """Write a piece for the checkpoint, with its own families: the version may have others by now."""
         assert piece.made_with is not None
         name = new_name("segment", piece.version)
         try:
             file = self._checkpoint.write(name, piece.blocks(), piece.made_with, version)
             piece.segment.release_pages()
-            self._uploading[str(name)] = (piece.segment, file.ref)
+            with self._lock:
+                self._uploading[str(name)] = (piece.segment, file.ref)
         finally:
-            self._writing = [segment for segment in self._writing if segment is not piece.segment]
-        return file.upload
+            with self._lock:
+                self._writing = [segment for segment in self._writing if segment is not piece.segment]
+        return self._versions.get(version.key) or version, file.upload

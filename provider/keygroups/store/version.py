@@ -32,6 +32,7 @@ class Version(msgspec.Struct, frozen=True):
         catalog: its column families and the number of keys of each.
         max_parallelism: number of key groups.
         plan: its runs.
+        revision: grows each time that its rows get other runs.
     """
 
     key: VersionKey
@@ -39,6 +40,7 @@ class Version(msgspec.Struct, frozen=True):
     catalog: Catalog
     max_parallelism: int
     plan: Plan
+    revision: int = 0
 
 
 class Change(NamedTuple):

@@ -27,6 +27,7 @@ class Versions:
         self._lock = threading.Lock()
         self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
         self._pinned: Counter[str] = Counter()
+        self._revision = 0
 
     def get(self, key: VersionKey) -> Version | None:
         """A version by its exact key."""
@@ -82,17 +83,16 @@ class Versions:
             The latest version.
         """
         with self._lock:
-            for key, version in self._versions.items():
+            for version in list(self._versions.values()):
                 if version.catalog.ids == step.merge.catalog.ids:
-                    plan = substitute(version.plan, step.merge.runs, step.runs_after)
-                    self._versions[key] = _with_plan(version, plan)
+                    self._revise(version, substitute(version.plan, step.merge.runs, step.runs_after))
             return next(reversed(self._versions.values()), None)
 
     def set_file(self, segment: Segment, ref: FileRef) -> None:
         """A segment was uploaded: later manifests list this file in the place of those it was merged from."""
         with self._lock:
-            for key, version in self._versions.items():
-                self._versions[key] = _with_plan(version, uploaded(version.plan, segment, ref))
+            for version in list(self._versions.values()):
+                self._revise(version, uploaded(version.plan, segment, ref))
 
     def remove(self, key: VersionKey) -> None:
         """Remove a version."""
@@ -126,6 +126,6 @@ class Versions:
         while len(self._versions) > VERSIONS_IN_MEMORY:
             self._versions.popitem(last=False)
 
-
-def _with_plan(version: Version, plan: Plan) -> Version:
-    return msgspec.structs.replace(version, plan=plan)
+    def _revise(self, version: Version, plan: Plan) -> None:
+        self._revision += 1
+        self._versions[version.key] = msgspec.structs.replace(version, plan=plan, revision=self._revision)

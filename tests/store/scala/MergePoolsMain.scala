@@ -8,7 +8,8 @@ object MergePoolsMain {
   def main(args: Array[String]): Unit = {
     println(s"processors ${Runtime.getRuntime.availableProcessors}")
     println(s"order ${order(Seq("a" -> false, "b" -> false, "c" -> true, "d" -> false, "e" -> true)).mkString}")
-    println(s"begun ${begun().mkString(" ")}")
+    println(s"begun ${begun(MergePools.merges).mkString(" ")}")
+    println(s"begun beside ${begun(MergePools.newest).mkString(" ")}")
     System.exit(0)
   }
 
@@ -30,11 +31,11 @@ object MergePoolsMain {
   }
 
   /** How many of a hundred merges have begun: none has ended its upload, one has. */
-  private def begun(): Seq[Int] = {
+  private def begun(pool: MergePool): Seq[Int] = {
     val count = new AtomicInteger
-    (1 to 100).foreach(_ => MergePools.merges.submit(turn(urgent = false)(count.incrementAndGet())))
+    (1 to 100).foreach(_ => pool.submit(turn(urgent = false)(count.incrementAndGet())))
     val before = settled(count)
-    MergePools.leave()
+    pool.leave()
     Seq(before, settled(count))
   }
 

@@ -82,11 +82,12 @@ case class TicketRequest(ticket: Long)
 case class PieceView(id: String, start: Long, stop: Long)
 
 /**
+ * @param revision of two answers with one key the later one has the higher
  * @param runs newest first; of each its pieces in the order of their rows
  * @param segments those of the pieces that this JVM does not know
  */
-case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, runs: Seq[Seq[PieceView]],
-    segments: Seq[SegmentView])
+case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, revision: Int,
+    runs: Seq[Seq[PieceView]], segments: Seq[SegmentView])
 
 /**
  * @param uploads in their order; of each the fields of `keygroups.store.checkpoint_writer.Upload`, a pair in JSON: local path, name in the

@@ -24,26 +24,38 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   // Guarded by this object, which is notified when a piece is merged and when its upload has ended.
   /** Pieces that are merged, wait for that, or are uploaded. */
   private var pieces = 0
-  /** Whether one is merged, or waits for that: one at a time, and one of the newest runs beside it. */
-  private var isMerging = false
-  private var isMergingNewest = false
+  private val any = new Lane(MergePools.merges)
+  private val newest = new Lane(MergePools.newest)
   private var isThorough = false
+  /** Calls of `compact` that wait for their end. */
+  private var compacting = 0
   @volatile private var waitingCommits = 0
   /** Why the compaction under way or the last one has failed. */
   private var failure: Option[Throwable] = None
 
+  /** One piece at a time is merged in each: in one any, in the other small merges of the newest runs beside it. */
+  private final class Lane(val pool: MergePool) {
+    /** Whether a piece is merged, or waits for that. */
+    var isMerging = false
+    /** Whether there may be more to merge than when its last piece began. */
+    var isAsked = false
+  }
+
   /** Compact in the background; beside a piece that is merged, the newest runs. */
   def start(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
-    if (pieces == 0) begin(remote, thorough)
-    else if (isMerging) mergeNewest(remote)
-    else merge(remote)
+    if (compacting == 0) isThorough = thorough
+    ask(remote)
   }
 
   /** Compact until there is nothing to do, or the store is closed. Throws what makes it fail. */
   def compact(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
     awaitWhile(pieces > 0)
-    begin(remote, thorough)
-    awaitWhile(pieces > 0)
+    compacting += 1
+    try {
+      isThorough = thorough
+      ask(remote)
+      awaitWhile(pieces > 0)
+    } finally compacting -= 1
     failure.filter(_ => isWanted()).foreach(throw _)
   }
 
@@ -54,7 +66,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   def awaitIfBehind(remote: RemoteStore): Unit = synchronized {
     waitingCommits += 1
     try {
-      if (pieces == 0 && runs >= Compactor.FarBehind * maxSegments) begin(remote, thorough = false)
+      if (runs >= (if (pieces > 0) maxSegments else Compactor.FarBehind * maxSegments)) ask(remote)
       awaitWhile(pieces > 0 && runs >= maxSegments)
     } finally waitingCommits -= 1
     if (runs >= Compactor.FarBehind * maxSegments) failure.foreach { cause =>
@@ -68,45 +80,39 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
     try while (condition) wait()
     catch { case error: InterruptedException => throw Failures.interrupted(error) }
 
-  private def begin(remote: RemoteStore, thorough: Boolean): Unit = {
-    failure = None
-    isThorough = thorough
-    merge(remote)
+  /** There may be more to merge. */
+  private def ask(remote: RemoteStore): Unit = synchronized {
+    any.isAsked = true
+    newest.isAsked = true
+    if (pieces == 0) failure = None
+    goOn(remote)
   }
 
-  /** Have the next piece merged, when it is this store's turn. */
-  private def merge(remote: RemoteStore): Unit = synchronized {
-    if (!isMerging && failure.isEmpty) {
-      isMerging = true
+  /** Have the next piece merged, when it is this store's turn; while one is merged, the newest runs. */
+  private def goOn(remote: RemoteStore): Unit = {
+    val lane = if (any.isMerging) newest else any
+    if (!lane.isMerging && failure.isEmpty) {
+      lane.isMerging = true
       pieces += 1
-      MergePools.merges.submit(turn {
-        step(remote, newest = false) { isMerging = false }(merge(remote))
-      })
-    }
-  }
-
-  /** Have the newest runs merged while a piece is. */
-  private def mergeNewest(remote: RemoteStore): Unit = synchronized {
-    if (isMerging && !isMergingNewest && failure.isEmpty) {
-      isMergingNewest = true
-      pieces += 1
-      MergePools.newest.submit(turn {
-        step(remote, newest = true) { isMergingNewest = false }(mergeNewest(remote))
-      })
+      lane.pool.submit(turn(step(remote, lane)))
     }
   }
 
   /** Merge one piece; the next is merged beside its upload. */
-  private def step(remote: RemoteStore, newest: Boolean)(isDone: => Unit)(next: => Unit): Unit = {
+  private def step(remote: RemoteStore, lane: Lane): Unit = {
+    synchronized { lane.isAsked = false }
     var merged = Option.empty[Compacted]
     attempt(remote) {
-      merged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(mergePiece(remote, newest, _)))
+      merged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(mergePiece(remote, lane eq newest, _)))
     }
-    synchronized(isDone)
-    if (merged.isDefined) next
+    synchronized {
+      lane.isMerging = false
+      notifyAll()
+      if (merged.isDefined || lane.isAsked) goOn(remote)
+    }
     merged.flatMap(_.upload) match {
-      case Some(upload) => MergePools.uploads.submit(turn(uploadPiece(remote, upload)))
-      case None => end()
+      case Some(upload) => MergePools.uploads.submit(turn(uploadPiece(remote, upload, lane)))
+      case None => end(lane)
     }
   }
 
@@ -125,7 +131,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   }
 
   /** Upload a piece. Runs with its rows may be merged again then. */
-  private def uploadPiece(remote: RemoteStore, upload: Seq[String]): Unit = {
+  private def uploadPiece(remote: RemoteStore, upload: Seq[String], lane: Lane): Unit = {
     attempt(remote) {
       try files.upload(upload.head, upload(1))
       catch {
@@ -134,9 +140,9 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
           throw error
       }
       remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
-      merge(remote)
+      ask(remote)
     }
-    end()
+    end(lane)
   }
 
   private def abandon(remote: RemoteStore, upload: Seq[String]): Unit = {
@@ -154,8 +160,8 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
         if (isWanted() && store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
     }
 
-  private def end(): Unit = {
-    MergePools.leave()
+  private def end(lane: Lane): Unit = {
+    lane.pool.leave()
     synchronized {
       pieces -= 1
       notifyAll()

@@ -71,11 +71,14 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     mapped
   }
 
-  /** Read the latest version from other segments, unless there is a later one by now: that lists them itself. */
-  def replaceLatest(store: RemoteStore, view: VersionView, known: KnownSegments): Unit =
-    if (latest.exists(_.key == view.key)) {
-      becomeLatest(store, mapAll(store, view, known, OpenStore.Attempts), _.key == view.key)
-    }
+  /**
+   * Read the latest version from other segments, unless there is a later one by now: that lists them itself. Of two merges
+   * that ended at the same time, the plan of the later one has the segments of both.
+   */
+  def replaceLatest(store: RemoteStore, view: VersionView, known: KnownSegments): Unit = {
+    def isOlder(version: LoadedVersion) = version.key == view.key && version.revision < view.revision
+    if (latest.exists(isOlder)) becomeLatest(store, mapAll(store, view, known, OpenStore.Attempts), isOlder)
+  }
 
   /** A version of a process that has died meanwhile is not the latest of the next one. */
   private def becomeLatest(store: RemoteStore, version: LoadedVersion, replaces: LoadedVersion => Boolean): Unit = synchronized {

@@ -2,6 +2,7 @@ package io.keygroups.spark.versions
 
 import java.util.concurrent.{CancellationException, CompletableFuture}
 
+import scala.annotation.tailrec
 import scala.collection.mutable
 
 import io.keygroups.spark.Failures
@@ -17,8 +18,9 @@ private[versions] final class Openings {
   /**
    * Hold a segment that another thread is mapping, or map it.
    *
-   * @param map throws what makes it fail; another thread that waits for the segment then tries for itself
+   * @param map throws what makes it fail; of the threads that wait for the segment, one then tries for itself
    */
+  @tailrec
   def open(id: String)(map: => MappedSegment): MappedSegment = {
     val mine = new CompletableFuture[MappedSegment]
     val other = synchronized {
@@ -26,17 +28,24 @@ private[versions] final class Openings {
       if (found.isEmpty) underWay.put(id, mine)
       found
     }
-    other.flatMap(held).getOrElse {
-      try {
-        val segment = map
-        mine.complete(segment)
-        segment
-      } finally {
-        synchronized(if (underWay.get(id).exists(_ eq mine)) underWay.remove(id))
-        mine.cancel(false) // if it has failed
+    other match {
+      case None => mapped(id, mine)(map)
+      case Some(future) => held(future) match {
+        case Some(segment) => segment
+        case None => open(id)(map)
       }
     }
   }
+
+  private def mapped(id: String, mine: CompletableFuture[MappedSegment])(map: => MappedSegment): MappedSegment =
+    try {
+      val segment = map
+      mine.complete(segment)
+      segment
+    } finally {
+      synchronized(underWay.remove(id))
+      mine.cancel(false) // if it has failed
+    }
 
   /** What another thread has mapped; None if it has failed, or has released it already. */
   private def held(other: CompletableFuture[MappedSegment]): Option[MappedSegment] =
