@@ -140,7 +140,7 @@ class FileHarness:
 
     def compact(self) -> None:
         """Merge the runs of the store if it wants to, as its maintenance does."""
-        compacted = self._local.store.compact(thorough=True)
+        compacted = self._local.merge_piece()
         if compacted is not None:
             self._version, upload = compacted
             if upload is not None:

@@ -35,9 +35,12 @@ def test_a_reload_finds_the_files_that_there_are(spark: SparkSession, tmp_path: 
 def merge(provider: JavaObject) -> None:
     """Merge in the store's process, beside its JVM, until nothing is due."""
     remote = field(field(provider, "host"), "store").open()
-    request = json.dumps({"store": remote.number(), "thorough": True})
+    server, number = field(remote, "server"), remote.number()
     steps = 0
-    while json.loads(field(remote, "server").call("compact", request))["ok"] is not None:
+    while (
+        merged := json.loads(server.call("compact", json.dumps({"store": number, "thorough": True})))["ok"]
+    ) is not None:
+        server.call("install", json.dumps({"store": number, "segment": merged["id"]}))
         steps += 1
     assert steps, "no merge was due"
 

@@ -105,9 +105,14 @@ class LocalStore:
         """Have merges take seven rows or so at a time."""
         self.store._compaction._piece_bytes = 200
 
+    def merge_piece(self, *, newest: bool = False) -> tuple[Version, Upload | None] | None:
+        """Do the next piece of a merge, if one is due."""
+        segment = self.store.compact(thorough=True, newest=newest)
+        return None if segment is None else self.store.install(segment.id)
+
     def compact(self) -> Upload:
         """Merge the latest version's runs, and put the merged segment into the checkpoint."""
-        compacted = self.store.compact(thorough=True)
+        compacted = self.merge_piece()
         assert compacted is not None, "no merge is due"
         _, upload = compacted
         assert upload is not None, "the merge has no rows"

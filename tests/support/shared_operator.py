@@ -28,7 +28,7 @@ def opened(folder: Path, store: str, partitions: int) -> LocalStore:
 
 def upload_merges(local: LocalStore, most: int = 1000) -> None:
     """Do what is due, or some of it."""
-    while most and (done := local.store.compact(thorough=True)) is not None:
+    while most and (done := local.merge_piece()) is not None:
         if done[1] is not None:
             local.upload(done[1])
             local.store.uploaded(done[1].name, success=True)

@@ -23,9 +23,9 @@ SETTINGS: Final = {"compactionFanout": "2", "callTimeoutSeconds": "1"}
 
 
 class Slow:
-    """Writers of local segments in the background thread, which go on when a test lets them."""
+    """Writers of local segments, or of others, in the background thread, which go on when a test lets them."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, thread: str) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, thread: str, module: str = "segment.file") -> None:
         self.begun, self.go = threading.Event(), threading.Event()
 
         def slow(items: Iterable[T]) -> Iterator[T]:
@@ -35,7 +35,7 @@ class Slow:
                     assert self.go.wait(WAIT)
                 yield item
 
-        monkeypatch.setattr("keygroups.segment.file.ticking", slow)
+        monkeypatch.setattr(f"keygroups.{module}.ticking", slow)
 
 
 class Served:
@@ -67,6 +67,12 @@ class Served:
     def start(self, method: str, **request: object) -> Future[dict[str, Any]]:
         """The same in a thread."""
         return self.threads.submit(self.call, method, **request)
+
+    def merge(self, store: int) -> str | None:
+        """Do a piece of a merge; the path of its file."""
+        merged = self.call("compact", store=store, thorough=True)["ok"]
+        upload = self.call("install", store=store, segment=merged["id"])["ok"]["upload"]
+        return upload and str(upload[0])
 
 
 @pytest.fixture
@@ -108,7 +114,7 @@ def test_a_merge_that_stands_still_is_cancelled_and_leaves_no_files(
     assert eventually(lambda: not local.store._compaction._turns)
     assert eventually(lambda: len(files(local)) == len(before) + 1)  # of the commit
     assert len(version.plan) == 3
-    assert served.call("compact", store=number, thorough=True)["ok"]["upload"]
+    assert served.merge(number)
     assert len(rows_of(latest(local))) == 21
 
 
@@ -167,20 +173,29 @@ def test_a_stuck_merge_does_not_disturb_another_store(served: Served, monkeypatc
     assert len(rows_of(latest(local))) == 20
     assert "error" in stuck.result(WAIT)
     slow.go.set()
-    assert served.call("compact", store=other, thorough=True)["ok"]["upload"]
+    assert served.merge(other)
 
 
-def test_an_operation_that_nobody_waits_for_is_undone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The merged piece stays, and the next compaction uploads it."""
+@pytest.mark.parametrize(("method", "module"), [("compact", "segment.file"), ("install", "checkpoint.file_writer")])
+def test_an_operation_that_nobody_waits_for_is_undone(
+    served: Served, monkeypatch: pytest.MonkeyPatch, method: str, module: str
+) -> None:
+    """The same rows are merged again, or the file of the piece is written again."""
     number, local = served.open("a")
+    request = {"store": number, "thorough": True}
+    if method == "install":
+        request = {"store": number, "segment": served.call("compact", **request)["ok"]["id"]}
     monkeypatch.setattr("keygroups.bridge.operations.PATIENCE_SECONDS", 0.01)
-    slow = Slow(monkeypatch, "keygroups-background")
-    answer = json.loads(served.server.call("compact", json.dumps({"store": number, "thorough": True})))
+    slow = Slow(monkeypatch, "keygroups-background", module)
+    before = files(local)
+    answer = json.loads(served.server.call(method, json.dumps(request)))
     assert slow.begun.wait(WAIT)
     ticket = json.dumps({"ticket": answer["pending"]["ticket"]})
     served.server.call("cancel", ticket)
     assert "is not known" in json.loads(served.server.call("await", ticket))["error"]["message"]
     slow.go.set()
-    assert eventually(lambda: not local.store._compaction._turns)
-    assert served.call("compact", store=number, thorough=True)["ok"]["upload"]
+    assert eventually(lambda: not (local.store._compaction._turns or local.store._compaction._writing))
+    assert eventually(lambda: files(local) == before)
+    assert served.merge(number)
+    assert len(latest(local).plan) == 1
     assert len(rows_of(latest(local))) == 20

@@ -92,8 +92,24 @@ class Merging(RuleBasedStateMachine):
     @rule(upload=st.sampled_from(["success", "failure", "late"]))
     def merge(self, upload: str) -> None:
         """Do a piece of a merge; its upload may fail, or end later."""
+        self.merge_and_then(upload, lambda: None)
+
+    @rule(rows=ROWS, upload=st.sampled_from(["success", "late", "unusable"]))
+    def commit_before_a_piece_is_read(self, rows: dict[int, int | None], upload: str) -> None:
+        """A batch is committed once a piece is merged, before versions read it; or no version ever does."""
+        self.merge_and_then(upload, lambda: self.commit(rows))
+
+    def merge_and_then(self, upload: str, action: Callable[[], None]) -> None:
+        """Do a piece of a merge, then something, and then have versions read the piece."""
         self.local.merge_few_rows()
-        done = self.local.store.compact(thorough=True)
+        segment = self.local.store.compact(thorough=True)
+        action()
+        if segment is None:
+            return
+        if upload == "unusable":
+            self.local.store.abandon(segment.id)
+            return
+        done = self.local.store.install(segment.id)
         if done is None or done[1] is None:
             return
         if upload == "failure":
@@ -111,7 +127,7 @@ class Merging(RuleBasedStateMachine):
         def commit_and_merge() -> None:
             for rows in batches:
                 self.commit(rows)
-            done = self.local.store.compact(thorough=False, newest=True)
+            done = self.local.merge_piece(newest=True)
             if done is not None and done[1] is not None:
                 self.local.upload(done[1])
                 self.local.store.uploaded(done[1].name, success=True)
@@ -171,7 +187,7 @@ def test_a_merge_in_pieces_goes_on_while_batches_commit(tmp_path: Path) -> None:
         local.store.uploaded(upload.name, success=True)
         version = local.write(local.store.known(version.key), {300 + batch: 1}, 201 + batch)
     merging = local.store.known(version.key)
-    while (done := local.store.compact(thorough=True)) is not None:
+    while (done := local.merge_piece()) is not None:
         assert done[1] is not None
         local.upload(done[1])
         local.store.uploaded(done[1].name, success=True)
@@ -196,20 +212,20 @@ def test_the_newest_runs_are_merged_beside_a_piece(tmp_path: Path) -> None:
         latest = local.store.known(version.key)
         for number in range(2):
             due.append(compaction.is_due(latest))
-            assert local.store.compact(thorough=True, newest=True) is None
+            assert local.merge_piece(newest=True) is None
             latest = local.write(latest, {300 + number: 1}, 201 + number)
         due.append(compaction.is_due(latest))
         compaction._piece_bytes = 0
-        assert local.store.compact(thorough=True, newest=True) is None, "a merge that is not small"
+        assert local.merge_piece(newest=True) is None, "a merge that is not small"
         local.merge_few_rows()
-        merged, upload = local.store.compact(thorough=True, newest=True) or pytest.fail("no merge is due")
+        merged, upload = local.merge_piece(newest=True) or pytest.fail("no merge is due")
         assert [run.rows for run in merged.plan] == [2, 100, 100]
         assert upload is not None
         local.upload(upload)
 
     local.merge_few_rows()
     with during_merge(local, commit_and_merge):
-        after, _ = local.store.compact(thorough=True) or pytest.fail("no merge is due")
+        after, _ = local.merge_piece() or pytest.fail("no merge is due")
     assert due == [False, False, True]
     assert after.plan[0].rows == 2
     assert sum(run.rows for run in after.plan) == 202
@@ -235,7 +251,7 @@ def test_the_answer_of_a_piece_has_what_was_merged_during_its_upload(tmp_path: P
 
     def write(*args: Any) -> Any:  # noqa: ANN401 - what it stands in for takes and returns
         compaction._checkpoint = checkpoint
-        merged, upload = local.store.compact(thorough=True, newest=True) or pytest.fail("no merge is due")
+        merged, upload = local.merge_piece(newest=True) or pytest.fail("no merge is due")
         assert upload is not None
         local.upload(upload)
         local.store.uploaded(upload.name, success=True)
@@ -243,7 +259,7 @@ def test_the_answer_of_a_piece_has_what_was_merged_during_its_upload(tmp_path: P
         return checkpoint.write(*args)
 
     with during_merge(local, commit):
-        merged, upload = local.store.compact(thorough=True) or pytest.fail("no merge is due")
+        merged, upload = local.merge_piece() or pytest.fail("no merge is due")
     assert upload is not None
     assert merged.key == beside[0].key
     assert merged.plan[0].rows == 2
@@ -259,14 +275,14 @@ def test_a_merge_that_does_not_end_is_told(tmp_path: Path) -> None:
     stuck = Progress()
 
     def cancel() -> None:
-        assert local.store.compact(thorough=True) is None
+        assert local.merge_piece() is None
         stuck.cancel(CancelledError("no progress"))
         with pytest.raises(CancelledError, match="was cancelled and does not end"):
-            local.store.compact(thorough=True)
-        assert local.store.compact(thorough=True, newest=True) is None, "the merge beside it may be another one"
+            local.merge_piece()
+        assert local.merge_piece(newest=True) is None, "the merge beside it may be another one"
 
     with stuck.current(), during_merge(local, cancel), pytest.raises(CancelledError, match="no progress"):
-        local.store.compact(thorough=True)
+        local.merge_piece()
     assert local.store._compaction._turns == []
     local.compact()
     after = local.store._versions.latest()
@@ -281,7 +297,7 @@ def test_a_piece_without_rows_is_no_file(tmp_path: Path, remove: range) -> None:
     version = local.write(local.first(), {n: n for n in range(100)}, 100)
     version = local.write(version, {**dict.fromkeys(remove), 200: 1}, 101 - len(remove))
     local.merge_few_rows()
-    while (done := local.store.compact(thorough=True)) is not None:
+    while (done := local.merge_piece()) is not None:
         version, upload = done
         if upload is not None:
             local.upload(upload)

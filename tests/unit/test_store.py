@@ -129,7 +129,7 @@ def test_what_is_not_uploaded_is_not_merged_again(local: LocalStore) -> None:
     parent = two_versions(local)
     upload = local.compact()
     version = local.write(local.store.known(parent.key), dict.fromkeys(range(20, 60), 1), 60)
-    assert local.store.compact(thorough=True) is None
+    assert local.merge_piece() is None
     local.store.uploaded(upload.name, success=True)
     local.compact()
     assert len(local.store.known(version.key).plan) == 1
@@ -167,7 +167,7 @@ def test_an_upload_that_failed_is_made_again(local: LocalStore) -> None:
     local.store.uploaded(upload.name, success=False)
     again = local.compact()
     assert again.name != upload.name
-    latest = local.store.compact(thorough=True)
+    latest = local.merge_piece()
     assert latest is None  # it is being uploaded
     local.store.uploaded(again.name, success=True)
     version = local.write(two_versions_of(local), {5: 5}, 20)

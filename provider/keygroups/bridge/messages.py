@@ -105,12 +105,26 @@ class Forget(Message, frozen=True):
 
 
 class Compact(Message, frozen=True):
-    """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``, and ``Load``."""
+    """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``."""
 
     store: int
     thorough: bool
     newest: bool = False
+
+
+class Install(Message, frozen=True):
+    """Have plans read what ``Compact`` has merged. See ``Compaction.install``, and ``Load``."""
+
+    store: int
+    segment: str
     known: frozenset[str] = frozenset()
+
+
+class Abandon(Message, frozen=True):
+    """Leave plans as they are: what ``Compact`` has merged cannot be used. See ``Compaction.abandon``."""
+
+    store: int
+    segment: str
 
 
 class Uploaded(Message, frozen=True):
@@ -205,7 +219,7 @@ class Committed(Message, frozen=True):
     write_millis: int
 
 
-class Compacted(Message, frozen=True):
+class Installed(Message, frozen=True):
     """The latest version with the merged piece, and the file to upload unless the piece has no rows."""
 
     version: VersionView

@@ -69,6 +69,8 @@ class Server:
             "abort": Method(m.Abort, lambda r: self._store(r.store).abort(r.session)),
             "forget": Method(m.Forget, lambda r: self._store(r.store).forget(r.key)),
             "compact": Method(m.Compact, self._compact, merges, undo.compact),
+            "install": Method(m.Install, self._install, merges, undo.install),
+            "abandon": Method(m.Abandon, lambda r: self._store(r.store).abandon(r.segment)),
             "uploaded": Method(m.Uploaded, lambda r: self._store(r.store).uploaded(r.name, success=r.success)),
             "deletable": Method(
                 m.Deletable, lambda r: self._store(r.store).files_to_delete(r.retain, r.downloads), tasks
@@ -156,14 +158,17 @@ class Server:
             version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis
         )
 
-    def _compact(self, request: m.Compact) -> m.Compacted | None:
-        store = self._store(request.store)
-        done = store.compact(thorough=request.thorough, newest=request.newest)
+    def _compact(self, request: m.Compact) -> m.SegmentView | None:
+        segment = self._store(request.store).compact(thorough=request.thorough, newest=request.newest)
+        return None if segment is None else m.segment_view(segment)
+
+    def _install(self, request: m.Install) -> m.Installed | None:
+        done = self._store(request.store).install(request.segment)
         if done is None:
             return None
         release_unused()
         version, upload = done
-        return m.Compacted(version=m.version_view(version, request.known), upload=upload)
+        return m.Installed(version=m.version_view(version, request.known), upload=upload)
 
     def _close(self, request: m.Close) -> None:
         if (store := self._stores.pop(request.store, None)) is not None:

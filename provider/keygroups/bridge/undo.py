@@ -26,11 +26,17 @@ def commit(store: Store, _request: m.Commit, committed: m.Committed) -> None:
     _delete(committed.uploads)
 
 
-def compact(store: Store, _request: m.Compact, compacted: m.Compacted | None) -> None:
+def compact(store: Store, _request: m.Compact, segment: m.SegmentView | None) -> None:
+    """Have the same rows merged again."""
+    if segment is not None:
+        store.abandon(segment.id)
+
+
+def install(store: Store, _request: m.Install, installed: m.Installed | None) -> None:
     """Have the merged rows, which plans have by now, uploaded by the next compaction."""
-    if compacted is not None and compacted.upload is not None:
-        store.uploaded(compacted.upload.name, success=False)
-        _delete([compacted.upload])
+    if installed is not None and installed.upload is not None:
+        store.uploaded(installed.upload.name, success=False)
+        _delete([installed.upload])
 
 
 def _delete(uploads: Iterable[Upload | None]) -> None:

@@ -12,7 +12,7 @@ from keygroups.checkpoint.names import new_name
 from keygroups.errors import CancelledError
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.merging import Merge
+from keygroups.runs.merging import Merge, Step
 from keygroups.runs.run import Piece, Plan, pieces_of, place_of
 from keygroups.runs.tiers import select_runs
 from keygroups.segment.file import Segment
@@ -42,10 +42,12 @@ class Compaction:
         self._lock = threading.Lock()
         self._merges: list[Merge] = []
         """Under way, that of the newest runs first."""
-        self._turns: list[tuple[Merge | None, Turn]] = []
-        """Calls that work, each on the next piece of a merge, or on the file of one."""
+        self._turns: list[tuple[Merge, Turn]] = []
+        """Calls that merge, each the next piece of another merge."""
+        self._steps: dict[str, Step] = {}
+        """Pieces that are merged and wait for ``install``, by their segments."""
         self._writing: list[Segment] = []
-        """Pieces whose files are being written."""
+        """Pieces whose files will be written, or are."""
         self._uploading: dict[str, tuple[Segment, FileRef]] = {}
 
     def is_due(self, version: Version) -> bool:
@@ -55,8 +57,8 @@ class Compaction:
                 return True
             return self._select(self._newer(version.plan), version, thorough=False) is not None
 
-    def run(self, *, thorough: bool, newest: bool = False) -> tuple[Version, Upload | None] | None:
-        """Do one piece of a merge of the latest version, if one is under way or due, and no other call does.
+    def run(self, *, thorough: bool, newest: bool = False) -> Segment | None:
+        """Merge one piece of the latest version, if a merge is under way or due, and no other call works on it.
 
         Args:
             thorough: see ``select_runs``.
@@ -64,8 +66,7 @@ class Compaction:
                 that are committed meanwhile would make too many runs.
 
         Returns:
-            The version with the piece, with its present plan, and the file to upload if there is one; None if nothing
-            was due.
+            A segment to ``install``; None if nothing was due.
 
         Raises:
             CancelledError: a call was cancelled but does not end, and there is nothing else to do. Not with ``newest``:
@@ -76,30 +77,55 @@ class Compaction:
                 if (latest := self._versions.latest()) is None:
                     return None
                 version = stack.enter_context(self._versions.pinned(latest))
-                piece, merge = self._not_uploaded(version.plan), None
-                if piece is not None:
+                if (piece := self._not_uploaded(version.plan)) is not None:
                     self._writing.append(piece.segment)
-                elif (merge := self._next(version, thorough=thorough, newest=newest)) is None:
+                    return piece.segment
+                if (merge := self._next(version, thorough=thorough, newest=newest)) is None:
                     return None
                 stack.enter_context(self._working(merge))
-            if merge is None:
-                assert piece is not None
-                return self._upload(piece, version)
-            return self._step(merge, version)
+            step = merge.step(self._runs, self._piece_bytes)
+            with self._lock:
+                self._steps[step.segment.id] = step
+            return step.segment
 
-    def _step(self, merge: Merge, version: Version) -> tuple[Version, Upload | None]:
-        """Merge the next piece, put it into plans, and write its file."""
-        step = merge.step(self._runs, self._piece_bytes)
+    def install(self, segment: str) -> tuple[Version, Upload | None] | None:
+        """Have plans read a segment that ``run`` has returned, and write its file.
+
+        Args:
+            segment: its id.
+
+        Returns:
+            The latest version, and the file to upload if the segment has rows; None if there is no version.
+        """
+        with ExitStack() as stack:
+            with self._lock:
+                if (step := self._steps.pop(segment, None)) is not None:
+                    self._replace(step)
+                if (latest := self._versions.latest()) is None:
+                    return None
+                version = stack.enter_context(self._versions.pinned(latest))
+                found = (p for p in pieces_of(version.plan) if p.segment.id == segment and not p.is_durable)
+                if (piece := next(found, None)) is None:
+                    self._stop_writing(segment)
+                    return version, None
+            upload = self._upload(piece, version)
+        return self._versions.get(version.key) or version, upload
+
+    def abandon(self, segment: str) -> None:
+        """Leave plans as they are: a segment that ``run`` has returned can't be used. Its rows are merged again."""
         with self._lock:
-            after = self._versions.replace(step) or version
-            following = step.next()
-            left = [following if other is merge else other for other in self._merges]
-            self._merges = [other for other in left if other is not None]
-            piece = next((p for p in pieces_of(after.plan) if p.segment is step.segment), None)
-            if piece is None:
-                return after, None
-            self._writing.append(piece.segment)
-        return self._upload(piece, after)
+            self._steps.pop(segment, None)
+            self._stop_writing(segment)
+
+    def _replace(self, step: Step) -> None:
+        self._versions.replace(step)
+        following = step.next()
+        left = [following if merge is step.merge else merge for merge in self._merges]
+        self._merges = [merge for merge in left if merge is not None]
+        self._writing.append(step.segment)
+
+    def _stop_writing(self, segment: str) -> None:
+        self._writing = [other for other in self._writing if other.id != segment]
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a merged segment has ended.
@@ -118,7 +144,7 @@ class Compaction:
             return frozenset(self._uploading)
 
     @contextmanager
-    def _working(self, merge: Merge | None) -> Iterator[None]:
+    def _working(self, merge: Merge) -> Iterator[None]:
         """This call works on a piece until the end of the block; the lock is held at its beginning, not at its end."""
         turn = Turn()
         self._turns.append((merge, turn))
@@ -130,7 +156,8 @@ class Compaction:
                 self._turns = [other for other in self._turns if other[1] is not turn]
 
     def _is_worked_on(self, merge: Merge) -> bool:
-        return any(other is merge for other, _ in self._turns)
+        merges = chain((other for other, _ in self._turns), (step.merge for step in self._steps.values()))
+        return any(other is merge for other in merges)
 
     def _next(self, version: Version, *, thorough: bool, newest: bool) -> Merge | None:
         """The merge to go on with: of the newest runs, so that these stay few."""
@@ -176,7 +203,7 @@ class Compaction:
         known = [*self._writing, *(segment for segment, _ in self._uploading.values())]
         return next((p for p in pieces_of(plan) if not (p.is_durable or any(p.segment is s for s in known))), None)
 
-    def _upload(self, piece: Piece, version: Version) -> tuple[Version, Upload]:
+    def _upload(self, piece: Piece, version: Version) -> Upload:
         """Write a piece for the checkpoint, with its own families: the version may have others by now."""
         assert piece.made_with is not None
         name = new_name("segment", piece.version)
@@ -187,5 +214,5 @@ class Compaction:
                 self._uploading[str(name)] = (piece.segment, file.ref)
         finally:
             with self._lock:
-                self._writing = [segment for segment in self._writing if segment is not piece.segment]
-        return self._versions.get(version.key) or version, file.upload
+                self._stop_writing(piece.segment.id)
+        return file.upload

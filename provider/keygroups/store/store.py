@@ -216,9 +216,17 @@ class Store:
         """Whether ``compact`` has something to do."""
         return self._compaction.is_due(version)
 
-    def compact(self, *, thorough: bool, newest: bool = False) -> tuple[Version, Upload | None] | None:
+    def compact(self, *, thorough: bool, newest: bool = False) -> Segment | None:
         """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``."""
         return self._compaction.run(thorough=thorough, newest=newest)
+
+    def install(self, segment: str) -> tuple[Version, Upload | None] | None:
+        """Have plans read what ``compact`` has merged. See ``Compaction.install``."""
+        return self._compaction.install(segment)
+
+    def abandon(self, segment: str) -> None:
+        """Leave plans as they are: see ``Compaction.abandon``."""
+        self._compaction.abandon(segment)
 
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a compacted segment has ended. See ``Compaction.uploaded``."""

@@ -74,19 +74,15 @@ class Versions:
             with self._lock:
                 self._pinned -= Counter(names)
 
-    def replace(self, step: Step) -> Version | None:
+    def replace(self, step: Step) -> None:
         """Put a merged piece in the place of the rows it covers, in every version with just its column families.
 
         A version with other families may still have rows that the merge dropped.
-
-        Returns:
-            The latest version.
         """
         with self._lock:
             for version in list(self._versions.values()):
                 if version.catalog.ids == step.merge.catalog.ids:
                     self._revise(version, substitute(version.plan, step.merge.runs, step.runs_after))
-            return next(reversed(self._versions.values()), None)
 
     def set_file(self, segment: Segment, ref: FileRef) -> None:
         """A segment was uploaded: later manifests list this file in the place of those it was merged from."""

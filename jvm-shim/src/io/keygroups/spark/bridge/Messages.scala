@@ -68,8 +68,12 @@ case class SessionRequest(store: Int, session: String)
 
 case class ForgetRequest(store: Int, key: VersionKey)
 
+case class CompactRequest(store: Int, thorough: Boolean, newest: Boolean)
+
 /** @param known see `LoadRequest` */
-case class CompactRequest(store: Int, thorough: Boolean, newest: Boolean, known: Seq[String])
+case class InstallRequest(store: Int, segment: String, known: Seq[String])
+
+case class AbandonRequest(store: Int, segment: String)
 
 case class UploadedRequest(store: Int, name: String, success: Boolean)
 
@@ -99,7 +103,7 @@ case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: B
 case class ChangeView(version: VersionView, parent: Option[VersionKey])
 
 /** @param upload see `Committed`; None if the piece has no rows */
-case class Compacted(version: VersionView, upload: Option[Seq[String]])
+case class Installed(version: VersionView, upload: Option[Seq[String]])
 
 /**
  * What the JVM must bring before it calls again.

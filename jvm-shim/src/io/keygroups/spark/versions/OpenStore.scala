@@ -1,6 +1,7 @@
 package io.keygroups.spark.versions
 
 import java.nio.file.NoSuchFileException
+import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
 
@@ -16,7 +17,8 @@ import org.apache.spark.internal.Logging
 private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files: CheckpointFiles) extends Logging {
   private var remote: RemoteStore = _
   private var latestVersion: LoadedVersion = _
-  private val openings = new Openings
+  /** Mapped pieces that the versions of the store process may have, and the latest of this JVM not yet. */
+  private val pieces = new ConcurrentHashMap[String, MappedSegment]
 
   /** The store, opened in a new process if there is none. After a process has died, its versions are loaded again. */
   def open(): RemoteStore = synchronized {
@@ -35,7 +37,8 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
 
   /** Map a segment. KeyGroupsException: its keys or its index do not fit into memory. */
-  def openSegment(view: SegmentView): MappedSegment = openings.open(view.id)(mapSegment(view))
+  def openSegment(view: SegmentView): MappedSegment =
+    Option(pieces.get(view.id)).filter(_.retain()).getOrElse(mapSegment(view))
 
   private def mapSegment(view: SegmentView): MappedSegment = {
     val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
@@ -63,6 +66,19 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
   }
 
   def withKnown[T](body: KnownSegments => T): T = withKnown(Nil)(body)
+
+  /** Map a merged piece, if it has rows, and do something while it is held: commits that list it do not map it again. */
+  def holding[T](piece: SegmentView, known: KnownSegments)(body: KnownSegments => T): T =
+    if (piece.rows == 0 || known.byId.contains(piece.id)) body(known)
+    else {
+      val segment = mapSegment(piece)
+      pieces.put(piece.id, segment)
+      try body(known.and(segment))
+      finally {
+        pieces.remove(piece.id)
+        segment.release()
+      }
+    }
 
   /** Map a version and make it the latest; its holder and this object release it each for itself. */
   def adopt(store: RemoteStore, view: VersionView, known: KnownSegments): LoadedVersion = {
@@ -132,6 +148,7 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 /** Segments that are mapped and held. */
 private[spark] final class KnownSegments(segments: Seq[MappedSegment]) {
   val byId: Map[String, MappedSegment] = segments.map(s => s.view.id -> s).toMap
+  def and(segment: MappedSegment): KnownSegments = new KnownSegments(segments :+ segment)
   def ids: Seq[String] = byId.keys.toSeq
 }
 
