@@ -199,3 +199,25 @@ def test_an_operation_that_nobody_waits_for_is_undone(
     assert served.merge(number)
     assert len(latest(local).plan) == 1
     assert len(rows_of(latest(local))) == 20
+
+
+def test_commits_hear_of_a_write_that_does_not_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file of a piece: until it is written, runs with its rows can't be merged."""
+    number, local = served.open("a")
+    merged = served.call("compact", store=number, thorough=True)["ok"]
+    slow = Slow(monkeypatch, "keygroups-background", "checkpoint.file_writer")
+    assert "made no progress" in served.call("install", store=number, segment=merged["id"])["error"]["message"]
+    assert "was cancelled and does not end" in served.call("compact", store=number, thorough=True)["error"]["message"]
+    slow.go.set()
+    assert eventually(lambda: not local.store._compaction._turns)
+    assert served.merge(number)
+
+
+def test_a_piece_of_which_all_versions_are_gone_leaves_no_file(served: Served) -> None:
+    """Both attempts of a batch could not be uploaded."""
+    number, local = served.open("a")
+    before = files(local)
+    merged = served.call("compact", store=number, thorough=True)["ok"]
+    local.store._versions.clear()
+    assert served.call("install", store=number, segment=merged["id"]) == {"ok": None}
+    assert eventually(lambda: not set(files(local)) - set(before))

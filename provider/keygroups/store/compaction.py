@@ -42,8 +42,8 @@ class Compaction:
         self._lock = threading.Lock()
         self._merges: list[Merge] = []
         """Under way, that of the newest runs first."""
-        self._turns: list[tuple[Merge, Turn]] = []
-        """Calls that merge, each the next piece of another merge."""
+        self._turns: list[tuple[Merge | None, Turn]] = []
+        """Calls that work, each on the next piece of another merge, or on the file of one."""
         self._steps: dict[str, Step] = {}
         """Pieces that are merged and wait for ``install``, by their segments."""
         self._writing: list[Segment] = []
@@ -77,7 +77,7 @@ class Compaction:
                 if (latest := self._versions.latest()) is None:
                     return None
                 version = stack.enter_context(self._versions.pinned(latest))
-                if (piece := self._not_uploaded(version.plan)) is not None:
+                if not newest and (piece := self._not_uploaded(version.plan)) is not None:
                     self._writing.append(piece.segment)
                     return piece.segment
                 if (merge := self._next(version, thorough=thorough, newest=newest)) is None:
@@ -102,12 +102,14 @@ class Compaction:
                 if (step := self._steps.pop(segment, None)) is not None:
                     self._replace(step)
                 if (latest := self._versions.latest()) is None:
+                    self._stop_writing(segment)
                     return None
                 version = stack.enter_context(self._versions.pinned(latest))
                 found = (p for p in pieces_of(version.plan) if p.segment.id == segment and not p.is_durable)
                 if (piece := next(found, None)) is None:
                     self._stop_writing(segment)
                     return version, None
+                stack.enter_context(self._working(None))
             upload = self._upload(piece, version)
         return self._versions.get(version.key) or version, upload
 
@@ -144,7 +146,7 @@ class Compaction:
             return frozenset(self._uploading)
 
     @contextmanager
-    def _working(self, merge: Merge) -> Iterator[None]:
+    def _working(self, merge: Merge | None) -> Iterator[None]:
         """This call works on a piece until the end of the block; the lock is held at its beginning, not at its end."""
         turn = Turn()
         self._turns.append((merge, turn))

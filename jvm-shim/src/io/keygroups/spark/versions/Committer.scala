@@ -50,7 +50,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     try {
       store.opened.fold(0L) { remote =>
         val request = SaveRequest(remote.number, session.id, segment, base.key, base.startsEmpty)
-        store.inBackground(remote.call[Seq[String]]("save", request, () => session.isOpen)).fold(0L)(uploaded)
+        store.inBackground(isUrgent = false)(remote.call[Seq[String]]("save", request, () => session.isOpen)).fold(0L)(uploaded)
       }
     } catch {
       case NonFatal(error) =>

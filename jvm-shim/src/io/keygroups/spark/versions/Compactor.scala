@@ -27,8 +27,10 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   private var pieces = 0
   private val any = new Lane(MergePools.merges)
   private val newest = new Lane(MergePools.newest)
+  private var current: RemoteStore = _
+  /** Whether the next piece is to save space too. */
   private var isThorough = false
-  /** Calls of `compact` that wait for their end. */
+  /** Calls of `compact` that wait for their end: all pieces are to save space. */
   private var compacting = 0
   @volatile private var waitingCommits = 0
   /** Why the compaction under way or the last one has failed. */
@@ -44,7 +46,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   /** Compact in the background; beside a piece that is merged, the newest runs. */
   def start(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
-    if (compacting == 0) isThorough = thorough
+    if (thorough) isThorough = true
     ask(remote)
   }
 
@@ -53,10 +55,13 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
     awaitWhile(pieces > 0)
     compacting += 1
     try {
-      isThorough = thorough
+      if (thorough) isThorough = true
       ask(remote)
       awaitWhile(pieces > 0)
-    } finally compacting -= 1
+    } finally {
+      compacting -= 1
+      if (compacting == 0) isThorough = false
+    }
     failure.filter(_ => isWanted()).foreach(throw _)
   }
 
@@ -83,52 +88,72 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   /** There may be more to merge. */
   private def ask(remote: RemoteStore): Unit = synchronized {
+    current = remote
     any.isAsked = true
     newest.isAsked = true
     if (pieces == 0) failure = None
-    goOn(remote)
+    goOn()
   }
 
   /** Have the next piece merged, when it is this store's turn; while one is merged, the newest runs. */
-  private def goOn(remote: RemoteStore): Unit = {
+  private def goOn(): Unit = {
     val lane = if (any.isMerging) newest else any
     if (!lane.isMerging && failure.isEmpty) {
       lane.isMerging = true
       pieces += 1
+      val remote = current
       lane.pool.submit(turn(step(remote, lane)))
     }
   }
 
   /** Merge one piece; the next is merged beside its upload. */
   private def step(remote: RemoteStore, lane: Lane): Unit = {
-    synchronized { lane.isAsked = false }
-    var merged = Option.empty[Installed]
+    val request = synchronized {
+      lane.isAsked = false
+      requestOf(remote, lane)
+    }
+    var piece = Option.empty[SegmentView]
+    var installed = Option.empty[Installed]
     attempt(remote) {
-      merged = Metrics.timed(t => millis.addAndGet(t))(store.withKnown(mergePiece(remote, lane eq newest, _)))
+      Metrics.timed(t => millis.addAndGet(t)) {
+        piece = store.inBackground(isUrgent = false)(remote.call[SegmentView]("compact", request, isWanted))
+        installed = piece.flatMap(install(remote, _))
+      }
     }
     synchronized {
       lane.isMerging = false
       notifyAll()
-      if (merged.isDefined || lane.isAsked) goOn(remote)
+      if (installed.isDefined || lane.isAsked) goOn()
     }
-    merged.flatMap(_.upload) match {
-      case Some(upload) => MergePools.uploads.submit(turn(uploadPiece(remote, upload, lane)))
-      case None => end(lane)
+    def end(): Unit = this.end(lane, piece)
+    installed.flatMap(_.upload) match {
+      case Some(upload) => MergePools.uploads.submit(turn {
+        uploadPiece(remote, upload)
+        end()
+      })
+      case None => end()
     }
   }
 
-  private def mergePiece(remote: RemoteStore, newest: Boolean, known: KnownSegments): Option[Installed] = {
-    val request = CompactRequest(remote.number, isThorough, newest)
-    store.inBackground(remote.call[SegmentView]("compact", request, isWanted)).flatMap(install(remote, _, known))
-  }
+  private def requestOf(remote: RemoteStore, lane: Lane): CompactRequest =
+    if (lane eq newest) CompactRequest(remote.number, thorough = false, newest = true)
+    else {
+      val thorough = isThorough
+      isThorough = compacting > 0
+      CompactRequest(remote.number, thorough, newest = false)
+    }
 
-  /** Map a piece, and then have versions read it: a commit that has to map it waits 26 to 57 ms for the index of 128 MB. */
-  private def install(remote: RemoteStore, piece: SegmentView, known: KnownSegments): Option[Installed] = {
-    var isInstalled = false
-    try store.holding(piece, known) { known =>
-      isInstalled = true
+  /** Map a piece, and then have versions read it: a commit that has to map it waits 40 to 80 ms for the index of 128 MB. */
+  private def install(remote: RemoteStore, piece: SegmentView): Option[Installed] = {
+    try store.hold(piece)
+    catch {
+      case error: Throwable =>
+        store.ignoring("abandon")(remote.call[Boolean]("abandon", AbandonRequest(remote.number, piece.id)))
+        throw error
+    }
+    store.withKnown { known =>
       val request = InstallRequest(remote.number, piece.id, known.ids)
-      val done = store.inBackground(remote.call[Installed]("install", request, isWanted))
+      val done = store.inBackground(isUrgent = waitingCommits > 0)(remote.call[Installed]("install", request, isWanted))
       done.foreach { installed =>
         try store.replaceLatest(remote, installed.version, known)
         catch {
@@ -138,13 +163,11 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
         }
       }
       done
-    } finally if (!isInstalled) {
-      store.ignoring("abandon")(remote.call[Boolean]("abandon", AbandonRequest(remote.number, piece.id), () => true))
     }
   }
 
   /** Upload a piece. Runs with its rows may be merged again then. */
-  private def uploadPiece(remote: RemoteStore, upload: Seq[String], lane: Lane): Unit = {
+  private def uploadPiece(remote: RemoteStore, upload: Seq[String]): Unit =
     attempt(remote) {
       try files.upload(upload.head, upload(1))
       catch {
@@ -155,8 +178,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
       remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
       ask(remote)
     }
-    end(lane)
-  }
 
   private def abandonUpload(remote: RemoteStore, upload: Seq[String]): Unit = {
     new File(upload.head).delete()
@@ -173,7 +194,8 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
         if (isWanted() && store.opened.contains(remote)) logWarning(s"compaction of $name failed", error)
     }
 
-  private def end(lane: Lane): Unit = {
+  private def end(lane: Lane, piece: Option[SegmentView]): Unit = {
+    piece.foreach(p => store.letGo(p.id))
     lane.pool.leave()
     synchronized {
       pieces -= 1

@@ -17,7 +17,7 @@ import org.apache.spark.internal.Logging
 private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files: CheckpointFiles) extends Logging {
   private var remote: RemoteStore = _
   private var latestVersion: LoadedVersion = _
-  /** Mapped pieces that the versions of the store process may have, and the latest of this JVM not yet. */
+  /** Merged pieces that versions of the store process may have, and the latest of this JVM not yet. */
   private val pieces = new ConcurrentHashMap[String, MappedSegment]
 
   /** The store, opened in a new process if there is none. After a process has died, its versions are loaded again. */
@@ -38,7 +38,8 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   /** Map a segment. KeyGroupsException: its keys or its index do not fit into memory. */
   def openSegment(view: SegmentView): MappedSegment =
-    Option(pieces.get(view.id)).filter(_.retain()).getOrElse(mapSegment(view))
+    Option(pieces.get(view.id)).orElse(latest.flatMap(_.segments.find(_.view.id == view.id))).filter(_.retain())
+      .getOrElse(mapSegment(view))
 
   private def mapSegment(view: SegmentView): MappedSegment = {
     val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
@@ -67,23 +68,15 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   def withKnown[T](body: KnownSegments => T): T = withKnown(Nil)(body)
 
-  /** Map a merged piece, if it has rows, and do something while it is held: commits that list it do not map it again. */
-  def holding[T](piece: SegmentView, known: KnownSegments)(body: KnownSegments => T): T =
-    if (piece.rows == 0 || known.byId.contains(piece.id)) body(known)
-    else {
-      val segment = mapSegment(piece)
-      pieces.put(piece.id, segment)
-      try body(known.and(segment))
-      finally {
-        pieces.remove(piece.id)
-        segment.release()
-      }
-    }
+  /** Map a merged piece, if it has rows, and hold it until `letGo`: commits that list it do not map it again. */
+  def hold(piece: SegmentView): Unit = if (piece.rows > 0) pieces.put(piece.id, openSegment(piece))
+
+  def letGo(piece: String): Unit = Option(pieces.remove(piece)).foreach(_.release())
 
   /** Map a version and make it the latest; its holder and this object release it each for itself. */
   def adopt(store: RemoteStore, view: VersionView, known: KnownSegments): LoadedVersion = {
     val mapped = mapAll(store, view, known, OpenStore.Attempts)
-    becomeLatest(store, mapped.share().get, _ => true)
+    becomeLatest(store, mapped.share().get, latest => latest.key != view.key || latest.revision <= view.revision)
     mapped
   }
 
@@ -120,9 +113,13 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     WorkMemory.during(2 * bytes, settings.memoryBudget.forWork, isUrgent = true)(call)
   }
 
-  /** Have it merge or compress rows in the background, a part at a time, once there is memory for it. */
-  def inBackground[T](call: => T): T =
-    WorkMemory.during(OpenStore.BackgroundBytes, settings.memoryBudget.forWork, isUrgent = false)(call)
+  /**
+   * Have it merge or compress rows in the background, a part at a time, once there is memory for it.
+   *
+   * @param isUrgent a task waits for it
+   */
+  def inBackground[T](isUrgent: Boolean)(call: => T): T =
+    WorkMemory.during(OpenStore.BackgroundBytes, settings.memoryBudget.forWork, isUrgent)(call)
 
   /** Log an error of a call that nothing depends on. */
   def ignoring(what: String)(body: => Unit): Unit =
@@ -148,7 +145,6 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 /** Segments that are mapped and held. */
 private[spark] final class KnownSegments(segments: Seq[MappedSegment]) {
   val byId: Map[String, MappedSegment] = segments.map(s => s.view.id -> s).toMap
-  def and(segment: MappedSegment): KnownSegments = new KnownSegments(segments :+ segment)
   def ids: Seq[String] = byId.keys.toSeq
 }
 
