@@ -9,7 +9,6 @@ from itertools import chain, groupby
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
-from keygroups.errors import CancelledError
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge, Step
@@ -69,24 +68,38 @@ class Compaction:
             A segment to ``install``; None if nothing was due.
 
         Raises:
-            CancelledError: a call was cancelled but does not end, and there is nothing else to do. Not with ``newest``:
-                the merge beside it may be a healthy one.
+            CancelledError: there is only what a call works on that was cancelled and does not end, and this one was
+                cancelled too while it waited for that.
         """
-        with ExitStack() as stack:
-            with self._lock:
-                if (latest := self._versions.latest()) is None:
-                    return None
-                version = stack.enter_context(self._versions.pinned(latest))
-                if not newest and (piece := self._not_uploaded(version.plan)) is not None:
-                    self._writing.append(piece.segment)
-                    return piece.segment
-                if (merge := self._next(version, thorough=thorough, newest=newest)) is None:
-                    return None
+        while True:
+            with ExitStack() as stack:
+                todo = self._begin(stack, thorough=thorough, newest=newest)
+                if isinstance(todo, Merge):
+                    return self._merge(todo)
+            if not isinstance(todo, Turn):
+                return todo
+            with todo:
+                pass  # it has ended, and left what it worked on
+
+    def _begin(self, stack: ExitStack, *, thorough: bool, newest: bool) -> Merge | Segment | Turn | None:
+        """What a call does: merge, have a piece written, wait for another call, or nothing."""
+        with self._lock:
+            if (latest := self._versions.latest()) is None:
+                return None
+            version = stack.enter_context(self._versions.pinned(latest))
+            if not newest and (piece := self._not_uploaded(version.plan)) is not None:
+                self._writing.append(piece.segment)
+                return piece.segment
+            if (merge := self._next(version, thorough=thorough, newest=newest)) is not None:
                 stack.enter_context(self._working(merge))
-            step = merge.step(self._runs, self._piece_bytes)
-            with self._lock:
-                self._steps[step.segment.id] = step
-            return step.segment
+                return merge
+            return None if newest else self._stuck()
+
+    def _merge(self, merge: Merge) -> Segment:
+        step = merge.step(self._runs, self._piece_bytes)
+        with self._lock:
+            self._steps[step.segment.id] = step
+        return step.segment
 
     def install(self, segment: str) -> tuple[Version, Upload | None] | None:
         """Have plans read a segment that ``run`` has returned, and write its file.
@@ -172,11 +185,11 @@ class Compaction:
             return merge
         if newest:
             return None
-        if free := [merge for merge in self._merges if not self._is_worked_on(merge)]:
-            return free[0]
-        if any(turn.is_stuck for _, turn in self._turns):
-            raise CancelledError("a merge of the store was cancelled and does not end")
-        return None
+        return next((merge for merge in self._merges if not self._is_worked_on(merge)), None)
+
+    def _stuck(self) -> Turn | None:
+        """A call that was cancelled and does not end."""
+        return next((turn for _, turn in self._turns if turn.is_stuck), None)
 
     def _newer(self, plan: Plan) -> Plan:
         """The runs of a plan that are newer than those of the merges under way."""
