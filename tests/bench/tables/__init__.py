@@ -1,0 +1,34 @@
+"""From raw figures to tables: a value of each job, its spread over the repetitions, and targets."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from lines import Table
+from plan import Sizes
+from tables.places import recovery, remote, restart, s3
+from tables.queries import dedupe, larger, operators, partitions, query, stores
+from tables.rows import commit, grown, memory, spi
+from tables.values import Record
+
+_MAKERS: Final = (
+    query,
+    dedupe,
+    partitions,
+    stores,
+    spi,
+    commit,
+    grown,
+    operators,
+    restart,
+    recovery,
+    remote,
+    memory,
+    s3,
+    larger,
+)
+
+
+def build(records: list[Record], sizes: Sizes) -> list[Table]:
+    """Make the tables of all the parts that ran."""
+    return [table for maker in _MAKERS for table in maker(records, sizes)]
