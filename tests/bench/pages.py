@@ -48,7 +48,7 @@ def _notice(run: dict[str, Any]) -> list[str]:
 def _origin(run: dict[str, Any]) -> str:
     machine, runs = run["machine"], run["sizes"]["repetitions"]
     return (
-        f"Medians of {runs} runs of `make bench` at commit {run['commit']} ({_days(run)}): {_hardware(machine)}, "
+        f"Medians of {runs} runs of `make bench` at commit {run['commit']} ({_days(run)}): {_hardware(run)}, "
         f"Spark {machine['spark']}, Java {machine['java']}. RocksDB is, in each row, the better of two settings: with "
         "and without the count of keys. A ratio is Keygroups to the other provider, in parentheses its range over all "
         "pairs of runs; it is bold where the whole range lies on one side of 1. "
@@ -61,9 +61,11 @@ def _missing(run: dict[str, Any]) -> str:
     return f" **Not measured at this commit:** {', '.join(missing)}." if missing else ""
 
 
-def _hardware(machine: dict[str, Any]) -> str:
+def _hardware(run: dict[str, Any]) -> str:
+    machine = run["machine"]
+    kernels = sorted({part.get("kernel", machine["kernel"]) for part in run["parts"].values()})
     memory = machine["memory_bytes"] / 2**30
-    return f"{machine['processor']}, {machine['cores']} cores, {memory:.0f} GB, {machine['kernel']}"
+    return f"{machine['processor']}, {machine['cores']} cores, {memory:.0f} GB, {', '.join(kernels)}"
 
 
 def _days(run: dict[str, Any]) -> str:
@@ -96,7 +98,7 @@ def _machine(run: dict[str, Any]) -> Iterator[str]:
     machine, seconds = run["machine"], sum(part["seconds"] for part in run["parts"].values())
     yield f"- commit {run['commit']}" + (f"; {BASELINE} is commit {run['baseline']}" if run["baseline"] else "")
     yield f"- {_days(run)}, {seconds / 60:.0f} minutes. {disturbance(run['records'], machine['cores'])}"
-    yield f"- {_hardware(machine)}"
+    yield f"- {_hardware(run)}"
     yield f"- Spark {machine['spark']}, Java {machine['java']} (heap {run['heap']}), Python {machine['python']}"
     measured = {record["provider"] for record in run["records"]}
     for name, provider in run["providers"].items():

@@ -1,8 +1,8 @@
 """The file of a run: commit, machine, settings, and the figures of each job.
 
 ``records`` has a job each: its ``group`` (the part of the run), ``part`` (what the worker measured), sizes, and
-``figures``. ``parts`` has the times of each part: parts may be measured one after the other, but of one commit, on one
-machine, at one size.
+``figures``. ``parts`` has the times of each part: parts may be measured one after the other, but of one commit, at one
+size, on a machine of one kind. Its kernel may be another one in another part: figures are compared within a part.
 """
 
 from __future__ import annotations
@@ -54,10 +54,15 @@ def continued(run: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
     for name in _ONE_RUN:
         if name == "baseline" and "" in (run[name], earlier[name]):
             continue
-        if run[name] != earlier[name]:
+        if _alike(run[name]) != _alike(earlier[name]):
             found = f"the file has {earlier[name]}, this run has {run[name]}"
             raise click.ClickException(f"--add: {name} differs: {found}. Measure all parts anew, without --add.")
     return {**earlier, "baseline": run["baseline"] or earlier["baseline"]}
+
+
+def _alike(value: object) -> object:
+    """Leave out what may differ between the parts of a run."""
+    return {key: of for key, of in value.items() if key != "kernel"} if isinstance(value, dict) else value
 
 
 def commit_of(checkout: Path) -> str:
@@ -79,6 +84,11 @@ def compact(run: dict[str, Any]) -> str:
     return json.dumps(head, indent=1)[:-2] + f',\n "records": [\n{records}\n]}}\n'
 
 
+def kernel() -> str:
+    """Name the kernel that runs."""
+    return f"{platform.system()} {platform.release()}"
+
+
 def ended(run: dict[str, Any]) -> str:
     """Give the time at which the last part ended."""
     ended: list[str] = [part["ended"] for part in run["parts"].values()]
@@ -97,7 +107,7 @@ def _machine() -> dict[str, Any]:
         "processor": model[1] if model else platform.machine(),
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": f"{platform.system()} {platform.release()}",
+        "kernel": kernel(),
         "java": version[1] if version else java.strip(),
         "spark": pyspark.__version__,
         "python": platform.python_version(),

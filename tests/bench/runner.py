@@ -21,6 +21,7 @@ from places import Places
 from plan import Job
 from procs import drop_page_cache, other_load
 from providers import BASELINE, BUILD, REPOSITORY, child_environment
+from results import kernel
 
 _WORKER: Final = Path(__file__).resolve().parent / "worker.py"
 _JOB_SECONDS: Final = 1200  # several times what the slowest job takes; a job past it hangs
@@ -55,7 +56,7 @@ class Runner:
         for name in ("records", "failed"):
             self.results[name] = [record for record in self.results[name] if record["group"] != part]
         start = time.monotonic()
-        times: dict[str, Any] = {"started": _now()}
+        times: dict[str, Any] = {"started": _now(), "kernel": kernel()}
         self.results["parts"][part] = times
         click.echo(f"{part}: {len(jobs)} jobs", err=True)
         for number, job in enumerate(jobs, 1):

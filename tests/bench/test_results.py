@@ -114,6 +114,21 @@ def test_parts_of_two_runs_are_not_mixed(name: str, complete: Run) -> None:
     assert continued(complete, complete) == complete
 
 
+def test_parts_may_be_measured_on_two_kernels(complete: Run) -> None:
+    """A virtual machine of the same kind has another build of it on another day; anything else must be equal."""
+    kernels = [{**complete, "machine": {"cores": cores, "kernel": kernel}} for cores, kernel in ((2, "a"), (2, "b"))]
+    assert continued(kernels[1], kernels[0]) == kernels[0]
+    with pytest.raises(click.ClickException, match="machine differs"):
+        continued({**complete, "machine": {"cores": 4, "kernel": "a"}}, kernels[0])
+
+
+def test_all_kernels_are_named() -> None:
+    """Those of parts that were measured on another day too."""
+    run = newest()
+    run["parts"]["spi"]["kernel"] = "Linux 0.0.1"
+    assert "Linux 0.0.1, Linux 6" in pages.readme(run)
+
+
 def test_ratio_is_bold_only_where_all_runs_agree() -> None:
     """0.9x with one run above 1 is not."""
     ours, peer = Spread.of([8.0, 9.0, 9.5]), Spread.of([9.8, 10.0, 11.0])
