@@ -20,6 +20,7 @@ from providers import BASELINE, OURS, PROVIDERS, REPOSITORY
 from publish import faults, keep, newest, with_table
 from report import ratio
 from results import compact, continued, load
+from tables import build
 
 Run = dict[str, Any]
 
@@ -120,6 +121,16 @@ def test_parts_may_be_measured_on_two_kernels(complete: Run) -> None:
     assert continued(kernels[1], kernels[0]) == kernels[0]
     with pytest.raises(click.ClickException, match="machine differs"):
         continued({**complete, "machine": {"cores": 4, "kernel": "a"}}, kernels[0])
+
+
+def test_a_floor_is_that_of_the_same_part() -> None:
+    """The part with more keys may have been measured on another day than the part with the floor."""
+    figures = {"fill": [1.0, 1.0], "update": [1.0], "peak": 1.0}
+    common = {"keys": 2, "gets": 1, "rows": 1, "limit": 1, "limited": "by nothing", "read_ahead_kb": 128}
+    common |= {"variant": "128 KB", "provider": OURS, "figures": figures}
+    records = [{**common, "group": group, "part": "larger"} for group in ("larger", "largest")]
+    tables = build([*records, {**common, "group": "larger", "part": "larger_empty"}], Sizes())
+    assert ["keeps nothing" in table.note for table in tables] == [True, False]
 
 
 def test_all_kernels_are_named() -> None:

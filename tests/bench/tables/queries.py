@@ -97,16 +97,15 @@ def larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     def slowest(record: Record) -> float:
         return float(max(record["figures"]["fill"][1:] + record["figures"]["update"])) / 1e3
 
-    for group, variant in dict.fromkeys(
-        (record["group"], record["variant"]) for record in records_of(records, "larger")
-    ):
+    for group, variant in dict.fromkeys((r["group"], r["variant"]) for r in records_of(records, "larger")):
         found = records_of(records, "larger", group=group, variant=variant)
         first = found[0]
         limits = ", ".join(sorted({f"{r['limited']}, read-ahead {r['read_ahead_kb']:,} KB" for r in found}))
         fill = f"a batch of {first['keys'] // first['gets']:,} new keys"
         update = f"a batch of {first['rows']:,} random keys"
         what = f"{first['keys']:,} keys of 1 KB in {first['limit'] / 2**30:g} GB, read-ahead {variant}"
-        fills, updates, empty = each("fill", 1e3, 1), each("update", 1e3), records_of(records, "larger_empty")
+        fills, updates = each("fill", 1e3, 1), each("update", 1e3)
+        empty = records_of(records, "larger_empty", group=group)
         lines = [
             line(found, f"{fill}, s", fills, times(0.5, "rocksdb"), f"{what}: {fill}"),
             line(found, f"{update}, s", updates, times(0.5, "rocksdb"), f"{what}: {update}"),

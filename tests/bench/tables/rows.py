@@ -48,10 +48,8 @@ def grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     if found := records_of(records, "commits", group="grown"):
         lines = []
         for keys in sorted({record["keys"] for record in found}):
-            case, rows = (
-                [r for r in found if r["keys"] == keys],
-                f"commit of {found[0]['rows']:,} rows into {keys:,} keys",
-            )
+            case = [r for r in found if r["keys"] == keys]
+            rows = f"commit of {found[0]['rows']:,} rows into {keys:,} keys"
             lines += [
                 line(case, f"{keys:,} keys: commit p50, ms", percentile("commit", 50), headline=f"{rows}: p50"),
                 line(case, f"{keys:,} keys: commit p99, ms", percentile("commit", 99)),
@@ -73,18 +71,18 @@ def grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
 
 
 def memory(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
-    def grown(figure: str, size: Callable[[Record], float]) -> Value:
+    def growth(figure: str, size: Callable[[Record], float]) -> Value:
         return lambda r: (r["figures"][figure][1] - r["figures"][figure][0]) / size(r)
 
     for title, case in cases(records_of(records, "memory")):
         limit = 2.0 if case[0]["value_longs"] == 1 else 1.3
-        bytes_of_rows = grown("resident", lambda r: r["figures"]["rows"])
+        bytes_of_rows = growth("resident", lambda r: r["figures"]["rows"])
         headline = f"memory of {title}: JVM and store process, a byte of keys and values"
         lines = [
             line(case, "resident, per byte of UnsafeRows, bytes", bytes_of_rows, Target(limit), headline),
-            line(case, "resident, bytes/row", grown("resident", lambda r: r["keys"])),
-            line(case, "of it in the store process, bytes/row", grown("server", lambda r: r["keys"])),
-            line(case, "JVM heap, bytes/row", grown("heap", lambda r: r["keys"]), Target(1.0)),
+            line(case, "resident, bytes/row", growth("resident", lambda r: r["keys"])),
+            line(case, "of it in the store process, bytes/row", growth("server", lambda r: r["keys"])),
+            line(case, "JVM heap, bytes/row", growth("heap", lambda r: r["keys"]), Target(1.0)),
         ]
         note = "Growth over an empty store after a collection: JVM and store process, mapped pages counted once. "
         note += "RocksDB with Spark's block cache of 8 MB."
