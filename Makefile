@@ -36,7 +36,7 @@ demo: setup ## Stream the flights of 2013 through the provider and check the ans
 demo-state: setup ## Stream the flights through a keyed function, and check the answer against a batch job
 	$(BIN)/python -m keygroups.demo --state $(ARGS)
 
-test: setup ## Run the everyday tests (ARGS=... goes to pytest)
+test: setup $(OLDER_JAR) ## Run the everyday tests (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest -m "not slow" $(ARGS)
 
 test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark, and go on from its checkpoints on the newer
