@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fuzz import jvm_run, python_run
+from support.everyday import first_every_day
 
 SEED = 1
 REFUSED = {"damaged CheckpointError"}
@@ -36,10 +37,7 @@ def test_the_jvm_reads_or_refuses_mutated_segments(request: pytest.FixtureReques
     assert set(outcomes) == jvm_run.ENDINGS
 
 
-MORE = [pytest.param(wrong, marks=pytest.mark.slow) for wrong in ("tombstones", "times")]
-
-
-@pytest.mark.parametrize("wrong", ["drop", "flip", "find", *MORE])
+@pytest.mark.parametrize("wrong", ["drop", "flip", *first_every_day("find", "tombstones", "times")])
 def test_a_wrong_reader_in_the_jvm_is_reported(request: pytest.FixtureRequest, wrong: str) -> None:
     _, findings = jvm_run.run(SEED, 300, request.config.cache.mkdir("scala-fuzz"), wrong)
     what = "find" if wrong == "find" else "rows"

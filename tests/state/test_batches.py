@@ -25,6 +25,7 @@ from keygroups.state import (
 )
 from keygroups.testing import KeyedHarness
 from state.on_files import FileHarness
+from support.everyday import first_every_day
 
 STRUCT = "n bigint, text string, when timestamp"
 SIDE = OutputTag("side", "n bigint")
@@ -154,7 +155,7 @@ TTL = StateTtlConfig.new_builder(Duration.of_millis(30)).update_ttl_on_read_and_
     [None, TTL.build(), TTL.disable_cleanup_in_background().build()],
     ids=["forever", "with cleanup", "without cleanup"],
 )
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(s, marks=pytest.mark.slow) for s in range(3, 12))])
+@pytest.mark.parametrize("seed", [0, 1, *first_every_day(*range(2, 12))])
 def test_files_hold_what_memory_holds(seed: int, ttl: StateTtlConfig | None) -> None:
     """Random steps of batches and of keys, several batches a task, restarts, merges, writes that go to disk early."""
     rng = random.Random(seed)

@@ -19,6 +19,7 @@ from fuzz.unsafe import packed
 from store.driver import PREFIX, Driver, Rows, server_processes
 from store.test_faults import FAILURE, chain, fails, files, filled
 from support.arrow_regions import regions
+from support.everyday import seldom
 from support.format2 import put_together, taken_apart
 
 VERSION = 8
@@ -220,7 +221,7 @@ DAMAGES: dict[str, Damage] = {
 }
 
 
-EVERYDAY = [kind if kind in ("latest", "segment") else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+EVERYDAY = [kind if kind in ("latest", "segment") else seldom(kind) for kind in KINDS]
 GONE = ("deleted", "a folder", "a link to nowhere")
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
 from store.driver import PREFIX
+from support.everyday import first_every_day
 from support.spark import session_with
 from support.state_files import manifest_of
 
@@ -66,13 +67,13 @@ def _plain(answer: object) -> object:
     return answer if isinstance(answer, str | int | None) else list(cast("Iterable[object]", answer))
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 9))])
+@pytest.mark.parametrize("seed", first_every_day(*range(1, 9)))
 def test_families_answer_as_rocksdb_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Writes, removals, appends, all scans; commits, aborts, restarts, a family that goes and comes back."""
     _run(Both(spark, tmp_path), Random(seed), CALLS)
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 9))])
+@pytest.mark.parametrize("seed", first_every_day(*range(1, 9)))
 def test_locators_that_span_blocks_answer_as_rocksdb_does(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """The rows of a scan prefix, and numbers that begin with the same bytes, fill several blocks of a segment."""
     both = Both(spark, tmp_path, SMALL_BLOCKS)

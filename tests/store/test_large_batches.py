@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from keygroups.checkpoint.manifest import Manifest, read_manifest
 from store.driver import PREFIX, JavaObject, field
 from store.test_families import family_driver
+from support.everyday import first_every_day
 from support.spark import session_with
 
 ROWS = 60
@@ -60,7 +61,7 @@ def test_a_commit_takes_over_what_is_mapped(spark: SparkSession, tmp_path: Path)
     driver.close()
 
 
-@pytest.mark.parametrize("family", ["values", "lists", "maps", "longs", "stamps"])
+@pytest.mark.parametrize("family", ["values", *first_every_day("lists", "maps", "longs", "stamps")])
 def test_a_batch_knows_its_keys_in_all_its_segments(spark: SparkSession, tmp_path: Path, family: str) -> None:
     """Filters say which keys its own segments may hold: each kind of key, written, removed and appended to."""
     rng = Random(family)

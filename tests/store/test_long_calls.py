@@ -77,6 +77,7 @@ def test_a_load_that_goes_on_may_take_longer_than_the_deadline(
     driver.close()
 
 
+@pytest.mark.slow
 def test_a_merge_that_goes_on_may_take_longer_than_the_deadline(
     spark: SparkSession, tmp_path: Path, process: SlowProcess
 ) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
 from store.driver import PREFIX, Driver, server_processes
+from support.everyday import first_every_day
 from support.spark import session_with
 
 GRACE_SECONDS = 15
@@ -26,7 +27,7 @@ def held_by(spark: SparkSession) -> tuple[int, int]:
     return int(jvm.io.keygroups.spark.memory.PagePool.pagesInUse()), buffers
 
 
-@pytest.mark.parametrize("call", ["remove", "scan", "put"])
+@pytest.mark.parametrize("call", first_every_day("put", "remove", "scan"))
 def test_an_aborted_session_gives_its_memory_back(spark: SparkSession, tmp_path: Path, call: str) -> None:
     """Whether it only removed rows, only scanned (which makes room for writes on the way), or wrote."""
     driver = Driver(spark, tmp_path)

@@ -14,6 +14,7 @@ from keygroups.configure import PROVIDER
 from store.driver import PREFIX, Driver, as_rows, field
 from store.test_faults import fails
 from store.test_memory import held_by
+from support.everyday import first_every_day
 from support.spark import session_with
 
 TURNS, ROWS, VALUE = 16, 150, "v" * 9000
@@ -109,8 +110,8 @@ class Writer:
                 self.put(number)
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("family", ["values", "maps", "longs", "floats", "times"])
+@pytest.mark.parametrize("seed", first_every_day(1, 2, 3))
+@pytest.mark.parametrize("family", ["values", *first_every_day("times", "maps", "longs", "floats")])
 def test_a_scan_is_whole_while_buffers_are_spilled(families: JavaObject, family: str, seed: int) -> None:
     """Rows of its beginning come once unless they are removed, in order, with a value that they had meanwhile."""
     writer, numbers = Writer(families, family, Random(seed)), range(1, 400, 2)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from keygroups.configure import PROVIDER, PROVIDER_CLASS
 from store.driver import PREFIX, Driver
+from support.everyday import first_every_day
 from support.spark import session_with
 
 TTL = 100
@@ -55,7 +56,7 @@ def test_a_row_goes_when_its_last_write_is_old(spark: SparkSession, tmp_path: Pa
     driver.close()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", first_every_day(1, 2, 3))
 def test_any_writes_against_a_dictionary(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     """Puts and removals over many batches, compactions and restarts: what is seen is what is young enough."""
     random, driver = Random(seed), Driver(spark, tmp_path, CONF)
@@ -169,7 +170,7 @@ def test_other_operators_keep_their_rows(spark: SparkSession, tmp_path: Path) ->
     assert seen == [["a", "b"], []]
 
 
-@pytest.mark.parametrize("skips", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("skips", first_every_day(False, True))
 def test_joins_need_spark_to_pass_over_expired_rows(spark: SparkSession, tmp_path: Path, skips: bool) -> None:
     """Spark reads each row of a join by its number; to skip those that are gone is a setting of its own."""
     conf = {PROVIDER_CLASS: PROVIDER, PREFIX + "ttl": "10s", SKIP_NULLS: str(skips).lower()}

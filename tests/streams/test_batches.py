@@ -20,6 +20,7 @@ from keygroups.state.durations import Duration
 from streams.functions import COUNTS, LATE, WORDS
 from streams.stream import Stream
 from streams.test_process import EVENTS, TIGHT, TIMED, second
+from support.everyday import first_every_day
 from support.spark import session_with
 
 TOTALS = "user string, total bigint, numbers array<bigint>, text string"
@@ -168,7 +169,7 @@ WRONG: dict[str, tuple[Give, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", ["a type", *(pytest.param(n, marks=pytest.mark.slow) for n in WRONG if n != "a type")])
+@pytest.mark.parametrize("name", first_every_day("a type", *(name for name in WRONG if name != "a type")))
 def test_columns_that_do_not_fit_leave_nothing_behind(spark: SparkSession, tmp_path: Path, name: str) -> None:
     """The error names the operator."""
     given, message = WRONG[name]

@@ -162,7 +162,7 @@ ROWS: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
 }  # fmt: skip
 
 
-EVERYDAY = ("a late state", "a wide row", "an error of the user")
+EVERYDAY = ("a wide row", "an error of the user")
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from keygroups.runs.run import pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
 from keygroups.store.version import Version
+from support.everyday import examples
 from support.local_store import LocalStore, rows_of
 
 ROWS = st.dictionaries(st.integers(0, 40), st.none() | st.integers(0, 100), min_size=1, max_size=12)
@@ -171,7 +172,7 @@ class Merging(RuleBasedStateMachine):
 
 
 TestMerging = Merging.TestCase
-TestMerging.settings = settings(deadline=None, stateful_step_count=40)
+TestMerging.settings = settings(deadline=None, stateful_step_count=40, max_examples=examples(30, 100))
 
 
 def test_a_merge_in_pieces_goes_on_while_batches_commit(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from keygroups.checkpoint.loans import Loan, loan_file, read_loan
 from keygroups.errors import CheckpointError
 from keygroups.runs.run import pieces_of
+from support.everyday import first_every_day
 from support.local_store import catalog, rows_of
 from support.shared import lend, listed, put_version, ranges_of, shares
 from support.shared_operator import G, Operator, group_of, latest, upload_merges
@@ -37,7 +38,7 @@ def operator(tmp_path: Path) -> Operator:
     return operator
 
 
-@pytest.mark.parametrize("stores", NEW_STORES)
+@pytest.mark.parametrize("stores", ["3", *first_every_day("5 at random", "4", "1")])
 def test_stores_are_re_expressed_by_manifests(operator: Operator, stores: str) -> None:
     """No row is written anew until they merge; then each has files of its own, and the shared ones go."""
     operator.check()

@@ -10,6 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from support.everyday import examples
 from support.local_store import rows_of
 from support.shared_operator import Operator, latest, upload_merges
 
@@ -72,4 +73,4 @@ class Sharing(RuleBasedStateMachine):
 
 
 TestSharing = Sharing.TestCase
-TestSharing.settings = settings(deadline=None, stateful_step_count=25, max_examples=15)
+TestSharing.settings = settings(deadline=None, stateful_step_count=25, max_examples=examples(5, 30))
