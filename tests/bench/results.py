@@ -24,8 +24,10 @@ from plan import Sizes
 from providers import PROVIDERS, REPOSITORY
 from support.engine_files import ENGINE
 
-_MEASURED: Final = (*ENGINE, "tests/bench", "tests/servers", ":(exclude)tests/bench/results")
-"""What a figure depends on. Parts that are measured on several days may have commits of anything else between them."""
+_SHOWN: Final = ("results", "results.py", "tables", "lines.py", "report.py", "pages.py", "publish.py", "test_*.py")
+_MEASURED: Final = (*ENGINE, "tests/bench", "tests/servers", *(f":(exclude)tests/bench/{name}" for name in _SHOWN))
+"""What a figure depends on. Parts that are measured on several days may have commits of anything else between them:
+of what only shows figures, too."""
 _ONE_RUN: Final = ("commit", "baseline", "machine", "sizes", "heap")
 
 
@@ -35,7 +37,7 @@ def new_run(sizes: Sizes, heap: str, baseline: Path | None, *, quick: bool) -> d
         "commit": commit_of(REPOSITORY),
         "baseline": commit_of(baseline) if baseline else "",
         "machine": _machine(),
-        "sizes": asdict(sizes),
+        "sizes": json.loads(json.dumps(asdict(sizes))),  # as a file has them: a tuple is a list there
         "quick": quick,
         "heap": heap,
         "providers": {p.name: {"title": p.title, "conf": p.conf} for p in PROVIDERS.values()},

@@ -19,7 +19,7 @@ from plan import QUICK, Job, Sizes
 from providers import BASELINE, OURS, PROVIDERS, REPOSITORY
 from publish import faults, keep, newest, with_table
 from report import ratio
-from results import compact, continued, load
+from results import compact, continued, load, new_run
 from tables import build
 
 Run = dict[str, Any]
@@ -113,6 +113,13 @@ def test_parts_of_two_runs_are_not_mixed(name: str, complete: Run) -> None:
     with pytest.raises(click.ClickException, match=f"{name} differs"):
         continued({**complete, name: "other"}, complete)
     assert continued(complete, complete) == complete
+
+
+def test_the_file_of_a_run_is_added_to(tmp_path: Path) -> None:
+    """Its sizes are those of the run that wrote it."""
+    run, path = new_run(Sizes(), "4g", None, quick=False), tmp_path / "run.json"
+    path.write_text(compact(run))
+    assert continued(run, load(path)) == run
 
 
 def test_parts_may_be_measured_on_two_kernels(complete: Run) -> None:
