@@ -50,7 +50,6 @@ def test_rows_equal_those_of_spark(server: S3, tmp_path: Path, expected: Rows, q
     assert any(method == "POST" and "delete" in path for method, path in server.gateway.requests)
 
 
-@pytest.mark.slow
 def test_a_batch_is_one_request(server: S3, tmp_path: Path, source: Path) -> None:
     """One PUT for each partition, in steady state."""
     seldom = {"spark.sql.streaming.stateStore.maintenanceInterval": "1h"}

@@ -60,7 +60,6 @@ def test_fields_are_added_removed_and_widened(stream: Stream) -> None:
     assert stream.progress[-1].stateOperators[0].numRowsTotal == 2
 
 
-@pytest.mark.slow
 def test_a_time_to_live_is_switched_on_and_off(stream: Stream) -> None:
     """Row TT13: values that had none begin to live in the first batch."""
     stream.run(kept("bigint", lambda n: n))

@@ -219,7 +219,6 @@ def test_zeros_are_one_key(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(row.n for row in rows) == [1, 1, 2, 2]
 
 
-@pytest.mark.slow
 def test_compactions_go_on_beside_workers(spark: SparkSession, tmp_path: Path) -> None:
     """They delete files that a worker has been told of."""
     conf = {f"spark.sql.streaming.stateStore.keyGroups.{name}": value for name, value in TIGHT.items()}
