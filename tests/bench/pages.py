@@ -63,9 +63,16 @@ def _missing(run: dict[str, Any]) -> str:
 
 def _hardware(run: dict[str, Any]) -> str:
     machine = run["machine"]
-    kernels = sorted({part.get("kernel", machine["kernel"]) for part in run["parts"].values()})
+    systems = sorted({_system(run, part) for part in run["parts"].values()})
     memory = machine["memory_bytes"] / 2**30
-    return f"{machine['processor']}, {machine['cores']} cores, {memory:.0f} GB, {', '.join(kernels)}"
+    return f"{machine['cores']} cores, {memory:.0f} GB, {', '.join(systems)}"
+
+
+def _system(run: dict[str, Any], part: dict[str, Any]) -> str:
+    """Kernel and processor of a part; its entry may name the kernel alone, and then it ran on the run's processor."""
+    machine = run["machine"]
+    named: str = part.get("kernel", machine["kernel"])
+    return named if " on " in named else f"{named} on {machine['processor']}"
 
 
 def _days(run: dict[str, Any]) -> str:
@@ -127,12 +134,13 @@ def _profile(run: dict[str, Any]) -> Iterator[str]:
 
 
 def _times(run: dict[str, Any]) -> Iterator[str]:
-    """How long each part took: what the next run will take."""
+    """How long each part took, and where: what the next run will take."""
     yield "\n## Duration\n"
-    yield "| part | jobs | minutes | seconds a job, median |"
-    yield "| --- | ---: | ---: | ---: |"
+    yield "| part | jobs | minutes | seconds a job, median | machine |"
+    yield "| --- | ---: | ---: | ---: | --- |"
     for part, times in run["parts"].items():
         jobs = [record for record in run["records"] if record["group"] == part]
         each = median(record["seconds"] for record in jobs)
         different = len({kind(record) for record in jobs})
-        yield f"| {part} | {len(jobs)} ({different} different) | {times['seconds'] / 60:.0f} | {each:.0f} |"
+        counted = f"{len(jobs)} ({different} different) | {times['seconds'] / 60:.0f} | {each:.0f}"
+        yield f"| {part} | {counted} | {_system(run, times)} |"

@@ -2,7 +2,8 @@
 
 ``records`` has a job each: its ``group`` (the part of the run), ``part`` (what the worker measured), sizes, and
 ``figures``. ``parts`` has the times of each part: parts may be measured one after the other, but of one commit, at one
-size, on a machine of one kind. Its kernel may be another one in another part: figures are compared within a part.
+size, on machines with as many cores and as much memory. Processor and kernel may be others in another part, and each
+part names its own: figures are compared within a part.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _MEASURED: Final = (*ENGINE, "tests/bench", "tests/servers", *(f":(exclude)tests
 """What a figure depends on. Parts that are measured on several days may have commits of anything else between them, and
 of the files that only show figures."""
 _ONE_RUN: Final = ("commit", "baseline", "machine", "sizes", "heap")
+_OF_A_PART: Final = ("kernel", "processor")
 
 
 def new_run(sizes: Sizes, heap: str, baseline: Path | None, *, quick: bool) -> dict[str, Any]:
@@ -51,7 +53,7 @@ def continued(run: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
     """Give the earlier run, to be added to.
 
     Raises:
-        ClickException: The two are not of one commit, machine and size.
+        ClickException: The two are not of one commit, size of machine and size of inputs.
     """
     for name in _ONE_RUN:
         if name == "baseline" and "" in (run[name], earlier[name]):
@@ -63,8 +65,10 @@ def continued(run: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
 
 
 def _alike(value: object) -> object:
-    """Leave out what may differ between the parts of a run."""
-    return {key: of for key, of in value.items() if key != "kernel"} if isinstance(value, dict) else value
+    """Leave out what may differ between the parts of a run; of memory, less than a GiB."""
+    if not isinstance(value, dict):
+        return value
+    return {key: of >> 30 if key == "memory_bytes" else of for key, of in value.items() if key not in _OF_A_PART}
 
 
 def commit_of(checkout: Path) -> str:
@@ -87,8 +91,8 @@ def compact(run: dict[str, Any]) -> str:
 
 
 def kernel() -> str:
-    """Name the kernel that runs."""
-    return f"{platform.system()} {platform.release()}"
+    """Name the kernel that runs, and the processor."""
+    return f"{_kernel()} on {_processor()}"
 
 
 def ended(run: dict[str, Any]) -> str:
@@ -103,14 +107,22 @@ def _git(checkout: Path, *words: str) -> str:
 
 def _machine() -> dict[str, Any]:
     java = subprocess.run([java_command(), "-version"], capture_output=True, text=True, check=True).stderr
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
     version = re.search(r'version "(.*?)"', java)
     return {
-        "processor": model[1] if model else platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": kernel(),
+        "kernel": _kernel(),
         "java": version[1] if version else java.strip(),
         "spark": pyspark.__version__,
         "python": platform.python_version(),
     }
+
+
+def _kernel() -> str:
+    return f"{platform.system()} {platform.release()}"
+
+
+def _processor() -> str:
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="utf-8"))
+    return model[1] if model else platform.machine()

@@ -122,12 +122,15 @@ def test_the_file_of_a_run_is_added_to(tmp_path: Path) -> None:
     assert continued(run, load(path)) == run
 
 
-def test_parts_may_be_measured_on_two_kernels(complete: Run) -> None:
-    """A virtual machine of the same kind has another build of it on another day; anything else must be equal."""
-    kernels = [{**complete, "machine": {"cores": cores, "kernel": kernel}} for cores, kernel in ((2, "a"), (2, "b"))]
-    assert continued(kernels[1], kernels[0]) == kernels[0]
-    with pytest.raises(click.ClickException, match="machine differs"):
-        continued({**complete, "machine": {"cores": 4, "kernel": "a"}}, kernels[0])
+def test_parts_may_be_measured_on_two_processors(complete: Run) -> None:
+    """Virtual machines of one size have others on other days, and less than a GiB more memory; cores must be equal."""
+    machine = {"cores": 2, "memory_bytes": 24 << 30, "kernel": "a", "processor": "A"}
+    other = {"cores": 2, "memory_bytes": (24 << 30) + 400_000, "kernel": "b", "processor": "B"}
+    earlier = {**complete, "machine": machine}
+    assert continued({**complete, "machine": other}, earlier) == earlier
+    for different in ({"cores": 4}, {"memory_bytes": 25 << 30}):
+        with pytest.raises(click.ClickException, match="machine differs"):
+            continued({**complete, "machine": {**machine, **different}}, earlier)
 
 
 def test_a_floor_is_that_of_the_same_part() -> None:
@@ -140,11 +143,13 @@ def test_a_floor_is_that_of_the_same_part() -> None:
     assert ["keeps nothing" in table.note for table in tables] == [True, False]
 
 
-def test_all_kernels_are_named() -> None:
-    """Those of parts that were measured on another day too."""
+def test_all_machines_are_named() -> None:
+    """Those of parts that were measured on another day too, and beside each part its own."""
     run = newest()
-    run["parts"]["spi"]["kernel"] = "Linux 0.0.1"
-    assert "Linux 0.0.1, Linux 6" in pages.readme(run)
+    run["parts"]["spi"]["kernel"] = "Linux 0.0.1 on B"
+    assert "Linux 0.0.1 on B, Linux 6" in pages.readme(run)
+    rows = [row for row in pages.benchmarks(run).splitlines() if "Linux 0.0.1 on B |" in row]
+    assert [row.split(" | ")[0] for row in rows] == ["| spi"]
 
 
 def test_ratio_is_bold_only_where_all_runs_agree() -> None:
