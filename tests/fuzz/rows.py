@@ -40,7 +40,7 @@ def rows_of_file(data: bytes) -> list[Row]:
     manifest = manifest_of_file(data)
     parts = manifest["parts"]
     rows: list[Row] = []
-    for (family, *_), batches in zip(parts, _streams(data, parts), strict=True):
+    for (family, *_), batches in zip(parts, streams(data, parts), strict=True):
         for batch in batches:
             first = sum(row.family == family for row in rows) if manifest["kind"] == "changelog" else None
             rows += _rows_of_format2(batch, family, first)
@@ -67,7 +67,7 @@ def manifest_text(data: bytes) -> bytes:
         return bytes(reader.schema.metadata[b"keygroups.manifest"])
 
 
-def _streams(data: bytes, parts: Sequence[tuple[int, int, Sequence[Any]]]) -> Iterator[list[pa.RecordBatch]]:
+def streams(data: bytes, parts: Sequence[tuple[int, int, Sequence[Any]]]) -> Iterator[list[pa.RecordBatch]]:
     """The batches of the streams of a file; what lies between two streams is not read, nor what follows the last."""
     source = pa.BufferReader(data)
     stream = ipc.open_stream(source)
@@ -76,7 +76,13 @@ def _streams(data: bytes, parts: Sequence[tuple[int, int, Sequence[Any]]]) -> It
         if number:
             source.seek(start + offset)
             stream = ipc.open_stream(source)
-        yield list(islice(stream, len(blocks)))
+        yield [_valid(batch) for batch in islice(stream, len(blocks))]
+
+
+def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch. Raises ArrowInvalid where Arrow would end the process: the child of a struct has less than no rows."""
+    batch.validate()
+    return batch
 
 
 def rows_of_segment(data: bytes) -> list[Row]:

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from fuzz.forge import AnyNumber, Forged
 from fuzz.readers import Read, Readers, changed, restored, targets
+from fuzz.rows import streams
 from keygroups.checkpoint.filters import RowFilter
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.errors import CheckpointError
@@ -22,6 +23,7 @@ from keygroups.segment.file import Segment, write_segment
 from keygroups.store.downloads import Downloads
 from keygroups.store.load import Loader
 from keygroups.store.version import Version, VersionKey
+from support import forged_batch
 from support.everyday import seldom
 
 INPUTS = 150
@@ -162,3 +164,18 @@ def test_wrong_changes(tmp_path: Path, read: Read, complaint: str) -> None:
 
 def test_the_right_readers(tmp_path: Path) -> None:
     assert not [text for target in ("restore", "load", "change") for text in complaints(target, Readers(), tmp_path)]
+
+
+def test_the_judge_survives_what_arrow_does_not() -> None:
+    """A struct whose child has less than no rows: Arrow's stream reader takes it, and its slice ends the process."""
+    batch, child = forged_batch.BATCH, forged_batch.COUNTS[2]
+    schema, end = bytes(batch.schema.serialize()), b"\xff\xff\xff\xff\0\0\0\0"
+    assert batches_of(schema + forged_batch.stating(forged_batch.ROWS, child) + end) == [batch]
+    with pytest.raises(pa.ArrowInvalid, match="length is negative"):
+        batches_of(schema + forged_batch.stating(4 - 2**40, child) + end)
+
+
+def batches_of(data: bytes) -> list[pa.RecordBatch]:
+    """What the judge reads of a file of one block."""
+    (batches,) = streams(data, [(0, 0, [()])])
+    return batches

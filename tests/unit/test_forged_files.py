@@ -17,9 +17,10 @@ from keygroups.columns.rows import columns_type, to_rows
 from keygroups.columns.stored_keys import KeyForm
 from keygroups.errors import CheckpointError
 from keygroups.runs.run import Plan, durable_files
-from keygroups.segment.ipc_messages import read_schema
+from keygroups.segment.ipc_messages import read_batch, read_schema
 from keygroups.segment.span import Span
 from keygroups.store.version import Version, VersionKey
+from support import forged_batch
 from support.local_store import LocalStore, rows_of
 
 KEY = '{"fields": [{"name": "a", "type": "long"}, {"name": "b", "type": "string"}]}'
@@ -117,6 +118,15 @@ def test_a_schema_of_big_endian_columns_is_refused() -> None:
     Struct("<H").pack_into(head, header - number("<i", header) + 4, order)
     with pytest.raises(ValueError, match="big-endian"):
         read_schema(pa.BufferReader(bytes(head)))
+
+
+@pytest.mark.parametrize("what", [*([count] for count in forged_batch.COUNTS), forged_batch.COUNTS], ids=", ".join)
+def test_a_negative_number_of_rows_is_refused(what: Sequence[str]) -> None:
+    """Arrow ends the process when it slices the child of a struct that has one."""
+    schema = forged_batch.BATCH.schema
+    assert read_batch(pa.py_buffer(forged_batch.stating(forged_batch.ROWS)), schema) == forged_batch.BATCH
+    with pytest.raises(ValueError, match="rows and 0 nulls in a batch of"):
+        read_batch(pa.py_buffer(forged_batch.stating(4 - 2**40, *what)), schema)
 
 
 def forge(local: LocalStore, version: Version, change: Callable[[BlockRef], BlockRef]) -> None:
