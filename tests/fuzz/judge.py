@@ -24,7 +24,9 @@ from keygroups.segment.file import Segment
 from keygroups.store.version import Version
 
 MAX_ROUTE = 10
-_UNREADABLE = (pa.ArrowException, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError)
+_UNREADABLE = (
+    pa.ArrowException, OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
 _OMITTED: dict[str, Any] = {
     "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
     "id": "", "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
