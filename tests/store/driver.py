@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,6 +18,9 @@ Rows = dict[Key, str]
 JavaObject: TypeAlias = Any
 
 PREFIX = "spark.sql.streaming.stateStore.keyGroups."
+
+COPY_LIMIT = 480 << 20
+"""Bytes of indexes and keys, of a `memoryBudget` of 1 GB, above which keys are not copied."""
 
 NOTICE_SECONDS = 0.2
 """A JVM says that a process is alive until a thread of its own has run after the end of it."""
@@ -78,6 +82,25 @@ def as_rows(flat: Iterable[str]) -> Rows:
     rows = {(texts[i], int(texts[i + 1])): texts[i + 2] for i in range(0, len(texts), 3)}
     assert len(rows) * 3 == len(texts), f"a key comes twice among {len(texts) // 3} rows"
     return rows
+
+
+def index_memory(spark: SparkSession) -> int:
+    """Bytes of indexes and of copied keys of all segments in this JVM."""
+    jvm: Any = spark._jvm
+    return int(jvm.io.keygroups.spark.memory.IndexMemory.bytes())
+
+
+@contextmanager
+def room_for_indexes_alone(spark: SparkSession) -> Iterator[None]:
+    """Of a `memoryBudget` of 1 GB no room is left for keys, and a quarter of that for indexes."""
+    jvm: Any = spark._jvm
+    memory = getattr(getattr(jvm.io.keygroups.spark.memory, "IndexMemory$"), "MODULE$")
+    taken = max(0, COPY_LIMIT - index_memory(spark))
+    memory.add(taken)
+    try:
+        yield
+    finally:
+        memory.add(-taken)
 
 
 def server_processes() -> list[psutil.Process]:

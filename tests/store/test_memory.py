@@ -11,11 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from keygroups.configure import PROVIDER
-from store.driver import PREFIX, Driver, server_processes
+from store.driver import PREFIX, Driver, index_memory, room_for_indexes_alone, server_processes
 from support.everyday import first_every_day
 from support.spark import session_with
 
 GRACE_SECONDS = 15
+ROWS = 2_000
+"""Of a batch of two texts as keys and a value of 500 bytes."""
 
 
 def held_by(spark: SparkSession) -> tuple[int, int]:
@@ -144,7 +146,7 @@ def reported(spark: SparkSession) -> int:
     return int(getattr(manager, "MODULE$").getMemoryByComponentType("KeyGroups"))
 
 
-def test_keys_that_do_not_fit_are_an_error_with_numbers(spark: SparkSession, tmp_path: Path) -> None:
+def test_indexes_that_do_not_fit_are_an_error_with_numbers(spark: SparkSession, tmp_path: Path) -> None:
     """Of the batch that wrote them, and before each batch after it."""
     few = {PREFIX + "memoryBudget": "32k", PREFIX + "blockBytes": "4k"}
     message = "do not fit into memory \\(expected at most 20480 bytes, found [0-9]+\\).*keyGroups.memoryBudget"
@@ -177,6 +179,41 @@ def test_of_a_file_with_its_values_what_is_copied_counts(spark: SparkSession, tm
     assert 20_000 * 64 < taken < 20_000 * 128
 
 
+def test_keys_without_room_are_read_from_their_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Those of the first batch are copied; of the others the indexes alone take memory, and so after a merge of all."""
+    driver = Driver(spark, tmp_path, {PREFIX + "mappedValueBytes": "1", PREFIX + "memoryBudget": "1g"})
+    _write_batch(driver, 0)
+    with room_for_indexes_alone(spark):
+        before = index_memory(spark)
+        for batch in range(1, 4):
+            _write_batch(driver, batch)
+        assert 3 * ROWS < index_memory(spark) - before < 3 * ROWS * 8
+        _check_batches(driver)
+        driver.maintain()
+        _check_batches(driver)
+        driver.close()
+
+
+def _write_batch(driver: Driver, batch: int) -> None:
+    """Keys that every batch writes, and as many that it writes alone."""
+    driver.open(batch, "")
+    for text in ("k" * 40, f"{batch}" * 40):
+        driver.putRange(text, 0, ROWS // 2, f"{batch}" * 500)
+    assert driver.commit() == batch + 1
+
+
+def _check_batches(driver: Driver) -> None:
+    """Of the keys that every batch wrote the last values, and all that one batch alone wrote."""
+    driver.open(4, "")
+    assert driver.get("k" * 40, ROWS // 2 - 1) == "3" * 500
+    assert driver.get("1" * 40, 0) == "1" * 500
+    assert driver.get("4" * 40, 0) is None
+    rows = driver.rows()
+    assert len(rows) == 5 * ROWS // 2
+    assert all(value == ("3" if key[0] == "k" else key[0]) * 500 for (key, _), value in rows.items())
+    driver.abort()
+
+
 def test_memory_that_is_given_back_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:
     """Segments that nobody holds any more are freed seconds later: until then there is no room for others."""
     before = _settled_index_memory(spark)
@@ -196,11 +233,6 @@ def test_memory_that_is_given_back_is_waited_for(spark: SparkSession, tmp_path: 
         assert before < index_memory(spark) < before + 2 * taken
         driver.abort()
         driver.close()
-
-
-def index_memory(spark: SparkSession) -> int:
-    """Bytes of indexes, and of keys whose values are not in memory, of all segments."""
-    return int(cast(Any, spark)._jvm.io.keygroups.spark.memory.IndexMemory.bytes())
 
 
 def _settled_index_memory(spark: SparkSession) -> int:

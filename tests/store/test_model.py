@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from hypothesis.stateful import (
 )
 from pyspark.sql import SparkSession
 
-from store.driver import PREFIX, Driver, Rows, as_rows, kill_servers
+from store.driver import PREFIX, Driver, Rows, as_rows, kill_servers, room_for_indexes_alone
 
 TEXTS = st.sampled_from(["", "a", "b", "ä-longer-than-eight-bytes", "z" * 40])
 NUMBERS = st.integers(-3, 12)
@@ -32,12 +33,19 @@ class StoreMachine(RuleBasedStateMachine):
     spark: SparkSession
     prefixed = False
 
-    @initialize(small=st.booleans(), compression=st.sampled_from(["zstd", "lz4", "none"]))
-    def start(self, small: bool, compression: str) -> None:
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken = ExitStack()
+
+    @initialize(small=st.booleans(), in_files=st.booleans(), compression=st.sampled_from(["zstd", "lz4", "none"]))
+    def start(self, small: bool, in_files: bool, compression: str) -> None:
         self.folder = Path(tempfile.mkdtemp())
         self.conf = {PREFIX + "compression": compression, PREFIX + "compactionFanout": "2"}
         if small:  # write buffers and blocks overflow all the time
             self.conf |= {PREFIX + "overlayBytes": "65536", PREFIX + "blockBytes": "4096"}
+        self.tail = "." * 600 if in_files else ""  # three quarters of a segment are values then
+        if in_files:
+            self.conf |= {PREFIX + "mappedValueBytes": "1", PREFIX + "memoryBudget": "1g"}
         self.versions: list[Rows] = [{}]
         self.base = 0
         self.driver = self.new_driver()
@@ -58,8 +66,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(text=TEXTS, start=st.integers(0, 5000), count=st.integers(1, 2000))
     def put_range(self, text: str, start: int, count: int) -> None:
-        self.driver.putRange(text, start, start + count, f"{text}{count}")
-        self.model |= {(text, n): f"{text}{count}" for n in range(start, start + count)}
+        value = f"{text}{count}{self.tail}"
+        self.driver.putRange(text, start, start + count, value)
+        self.model |= {(text, n): value for n in range(start, start + count)}
 
     @rule(text=TEXTS, number=NUMBERS)
     def remove(self, text: str, number: int) -> None:
@@ -109,6 +118,14 @@ class StoreMachine(RuleBasedStateMachine):
         self.driver.maintain()
 
     @rule()
+    def use_up_memory(self) -> None:
+        self.taken.enter_context(room_for_indexes_alone(self.spark))
+
+    @rule()
+    def free_memory(self) -> None:
+        self.taken.close()
+
+    @rule()
     def restart_provider(self) -> None:
         self.driver.close()
         self.driver = self.new_driver()
@@ -126,6 +143,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.driver.numKeys() == len(self.model)
 
     def teardown(self) -> None:
+        self.taken.close()
         if hasattr(self, "driver"):
             self.driver.abort()
             self.driver.close()

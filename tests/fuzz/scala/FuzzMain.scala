@@ -56,7 +56,8 @@ object FuzzMain {
     Files.write(path, bytes)
     try {
       val view = SegmentView(sample.view.id, path.toString, rows, length, layouts)
-      val segment = MappedSegment.open(view, 1 + random.nextInt(4), if (random.nextBoolean()) MappedValues.None else MappedValues.upTo(Long.MaxValue))
+      val values = if (random.nextBoolean()) MappedValues.None else MappedValues.upTo(Long.MaxValue)
+      val segment = MappedSegment.open(view, 1 + random.nextInt(4), values, if (random.nextBoolean()) Long.MaxValue else 0L)
       val blocks = layouts.map(_.family).distinct.flatMap(segment.part).flatMap(_.blocks)
       try judge.judge(segment, view, bytes, if (kind == 3) sample.rows else null, random) finally blocks.foreach(_.release())
       _ => if (kind == 3) "read whole" else "read"

@@ -57,7 +57,7 @@ object Failures {
       "store provider that wrote it, or start the query on a new checkpoint")
 
   def noMemory(limit: Long, found: Long): KeyGroupsException =
-    capacity("the indexes of the state on this executor, and the keys whose values are not in memory, do not fit into memory " +
+    capacity("the indexes of the state on this executor, and the keys beside them, do not fit into memory " +
       s"(expected at most $limit bytes, found $found): raise spark.executor.memoryOverhead, and keyGroups.memoryBudget if it " +
       "is set, or give the query more executors", null)
 

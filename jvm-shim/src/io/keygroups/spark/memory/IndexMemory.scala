@@ -2,7 +2,7 @@ package io.keygroups.spark.memory
 
 import java.util.concurrent.atomic.AtomicLong
 
-/** What the indexes of all mapped segments take, and the keys of those whose values stay in their files. */
+/** What the indexes of all mapped segments take, and copies of the keys of those whose values stay in their files. */
 object IndexMemory {
   private val used = new AtomicLong
 
@@ -10,6 +10,13 @@ object IndexMemory {
 
   /** Wait for what is released already, if that is needed to get below a limit. InterruptedException. */
   private[spark] def awaitAtMost(limit: Long): Unit = Reaper.awaitUntil(bytes <= limit)
+
+  /** Take memory, if what is taken stays within a limit. */
+  private[spark] def take(bytes: Long, limit: Long): Boolean = {
+    val fits = used.addAndGet(bytes) <= limit
+    if (!fits) add(-bytes)
+    fits
+  }
 
   /** A block has taken memory, or given it back. */
   private[spark] def add(bytes: Long): Unit = {

@@ -6,9 +6,12 @@ import java.lang.management.ManagementFactory
  * What this JVM and the store process may take outside of the heap for all stores. A quarter is for sorting, merging and
  * compressing. Indexes take what they need; write buffers the rest, of all half at most and an eighth at least.
  *
- * @param indexLimit bytes of indexes, and of keys whose values are not in memory, above which a segment is refused
+ * @param indexLimit bytes of indexes and copied keys above which a segment is refused
  */
 final class MemoryBudget private (bytes: Long, val indexLimit: Long) {
+  /** Above which keys are not copied any more. The rest is for indexes, at 2 to 4 bytes a row a tenth of the copies. */
+  def copyLimit: Long = indexLimit / 4 * 3
+
   def forWork: Long = bytes / 4
 
   /** What the write buffers of all sessions may take now. */

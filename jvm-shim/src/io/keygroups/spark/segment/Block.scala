@@ -97,23 +97,30 @@ object Block {
    *
    * @param withValues otherwise the values stay in the file, and the rest is copied: a page fault would read the disk's whole
    *   read-ahead, up to 8 MB, most of it values
+   * @param copyLimit bytes of index memory up to which the rest is copied; it is mapped if there is no room for the copy
    */
-  def map(file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String): Block = {
+  def map(file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String,
+      copyLimit: Long): Block = {
     val (first, end) = LayoutCheck.extent(layout, withValues, file.size, path)
     val start = first & ~7L
     val size = end - start
     if (size > Int.MaxValue) throw Failures.damaged(path, s"a block of $size bytes")
-    val mapping = if (withValues) file.map(start, size) else file.copy(start, size.toInt)
+    val copied = if (!withValues && IndexMemory.take(size, copyLimit)) size else 0L
+    var mapping: ByteBuffer = null
     var done = false
     try {
-      val block = over(mapping, start, file, layout, withValues, partitions, path)
+      mapping = if (copied > 0) file.copy(start, size.toInt) else file.map(start, size)
+      val block = over(mapping, start, file, layout, withValues, partitions, path, copied)
       done = true
       block
-    } finally if (!done) OffHeap.free(mapping)
+    } finally if (!done) {
+      IndexMemory.add(-copied)
+      if (mapping != null) OffHeap.free(mapping)
+    }
   }
 
   private def over(mapping: ByteBuffer, start: Long, file: SegmentFile, layout: BlockLayout, withValues: Boolean,
-      partitions: Int, path: String): Block = {
+      partitions: Int, path: String, copied: Long): Block = {
     val size = mapping.limit().toLong
     val base = OffHeap.address(mapping)
     val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
@@ -125,10 +132,8 @@ object Block {
     val times = if (layout.written < 0) 0L else base + layout.written - start
     val locators = base + layout.locator - start
     val index = new IndexBuilder(file, layout.locator, layout.rows, path).build(locators, partitions)
-    val ownBytes = index.bytes + (if (withValues) 0 else size)
-    val block = new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
-      new ValueColumn(values, if (withValues) null else file), layout.rows, index, ownBytes)
-    IndexMemory.add(ownBytes)
-    block
+    IndexMemory.add(index.bytes.toLong)
+    new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
+      new ValueColumn(values, if (withValues) null else file), layout.rows, index, index.bytes + copied)
   }
 }

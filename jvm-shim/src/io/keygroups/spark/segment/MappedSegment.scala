@@ -43,14 +43,17 @@ object MappedSegment {
    * meanwhile, request a new plan.
    *
    * @param values decides whether its values are mapped
+   * @param copyLimit see `Block.map`
    */
-  def open(view: SegmentView, partitions: Int, values: MappedValues): MappedSegment = {
+  def open(view: SegmentView, partitions: Int, values: MappedValues, copyLimit: Long): MappedSegment = {
     val source = new ValueSource(view, values)
     var blocks = List.empty[(Int, Block)]
     var done = false
     try {
       LayoutCheck.blocks(view, source.file.size)
-      view.blocks.foreach(b => blocks ::= b.family -> Block.map(source.file, b, source.isMapped, partitions, view.path))
+      view.blocks.foreach { layout =>
+        blocks ::= layout.family -> Block.map(source.file, layout, source.isMapped, partitions, view.path, copyLimit)
+      }
       val segment = new MappedSegment(view, blocks.reverse, source)
       if (!segment.parts.valuesIterator.forall(_.isInOrder)) throw Failures.damaged(view.path, "blocks that overlap")
       source.opened()

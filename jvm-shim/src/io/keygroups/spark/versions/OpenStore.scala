@@ -36,14 +36,15 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   def calls: Long = synchronized(if (remote == null) 0L else remote.calls.get())
 
-  /** Map a segment. KeyGroupsException: its keys or its index do not fit into memory. */
+  /** Map a segment. KeyGroupsException: its index does not fit into memory. */
   def openSegment(view: SegmentView): MappedSegment =
     Option(pieces.get(view.id)).orElse(latest.flatMap(_.segments.find(_.view.id == view.id))).filter(_.retain())
       .getOrElse(mapSegment(view))
 
   private def mapSegment(view: SegmentView): MappedSegment = {
-    val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues)
-    val limit = settings.memoryBudget.indexLimit
+    val budget = settings.memoryBudget
+    val segment = MappedSegment.open(view, spec.partitions, settings.mappedValues, budget.copyLimit)
+    val limit = budget.indexLimit
     var fits = false
     try {
       IndexMemory.awaitAtMost(limit)
