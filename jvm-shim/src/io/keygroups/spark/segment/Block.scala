@@ -97,7 +97,7 @@ object Block {
    *
    * @param withValues otherwise the values stay in the file, and the rest is copied: a page fault would read the disk's whole
    *   read-ahead, up to 8 MB, most of it values
-   * @param copyLimit bytes of index memory up to which the rest is copied; it is mapped if there is no room for the copy
+   * @param copyLimit bytes of index memory up to which the rest is copied into memory, else into a file
    */
   def map(file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String,
       copyLimit: Long): Block = {
@@ -109,7 +109,10 @@ object Block {
     var mapping: ByteBuffer = null
     var done = false
     try {
-      mapping = if (copied > 0) file.copy(start, size.toInt) else file.map(start, size)
+      mapping =
+        if (withValues) file.map(start, size)
+        else if (copied > 0) file.copy(start, size.toInt)
+        else file.mapCopy(start, size)
       val block = over(mapping, start, file, layout, withValues, partitions, path, copied)
       done = true
       block

@@ -1,8 +1,10 @@
 package io.keygroups.spark.segment
 
+import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
-import java.nio.file.{Path, StandardOpenOption}
+import java.nio.file.{Files, NoSuchFileException, Path, StandardOpenOption}
+import java.util.UUID
 
 import scala.util.Try
 
@@ -27,6 +29,33 @@ private[segment] final class SegmentFile(path: Path) {
       done = true
     } finally if (!done) OffHeap.free(buffer)
     buffer
+  }
+
+  /**
+   * A copy in a file of its own, mapped: a page fault reads no more than the copy, where in this file it would read the values
+   * around. The file goes with the mapping. KeyGroupsException: the local disk is full.
+   */
+  def mapCopy(position: Long, bytes: Long): ByteBuffer = {
+    val copy = path.resolveSibling(s"keys-${UUID.randomUUID()}")
+    try {
+      val target = FileChannel.open(copy, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)
+      try {
+        transfer(position, bytes, target)
+        target.map(FileChannel.MapMode.READ_ONLY, 0, bytes)
+      } finally target.close()
+    } catch {
+      case error: NoSuchFileException => throw error // the folder of a store process goes with it
+      case error: IOException => throw Failures.localDisk(path.getParent, error)
+    } finally Files.deleteIfExists(copy)
+  }
+
+  private def transfer(position: Long, bytes: Long, target: FileChannel): Unit = {
+    var done = 0L
+    while (done < bytes) {
+      val count = channel.transferTo(position + done, bytes - done, target)
+      if (count <= 0) throw Failures.damaged(path.toString, "a block lies outside of the file")
+      done += count
+    }
   }
 
   /** Read bytes into an array. */
