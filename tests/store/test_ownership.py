@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any, cast
 import pytest
 from pyspark.sql import SparkSession
 
-from store.driver import PREFIX, Driver, kill_servers, server_processes
+from store.driver import PREFIX, Driver, kill_servers, room_for_indexes_alone, server_processes
 from store.test_families import family_driver
 from store.test_faults import FAILURE, fails, files, needs_mount, small_disk
 from support.processes import wait_for
@@ -105,6 +106,36 @@ def test_a_full_disk_leaves_no_chunks_of_other_families(spark: SparkSession, tmp
                     driver.put(family, "text", number, "v" * 9000)
         driver.abort()
         goes(lambda: chunks(disk))
+        driver.close()
+        kill_servers()
+
+
+@needs_mount
+def test_a_full_disk_leaves_no_copy_of_keys(spark: SparkSession, tmp_path: Path) -> None:
+    """Keys for which memory has no room get a file: if the disk has none either, the load fails and later succeeds."""
+    kill_servers()
+    conf = {PREFIX + "mappedValueBytes": "1", PREFIX + "memoryBudget": "1g", PREFIX + "diskBudget": "1g"}
+    with small_disk(tmp_path / "small", 16) as disk, room_for_indexes_alone(spark):
+        driver = Driver(spark, tmp_path / "checkpoint", conf | {PREFIX + "localDir": str(disk)})
+        driver.open(0, "")
+        driver.putRange("k" * 40, 0, 4000, "v" * 500)
+        driver.commit()
+        segment = sum(path.stat().st_size for path in disk.rglob("segments/*"))
+        assert segment > 4000 * 500
+        driver.close()
+        kill_servers()
+        driver = Driver(spark, tmp_path / "checkpoint", conf | {PREFIX + "localDir": str(disk)})
+        free = shutil.disk_usage(disk).free
+        (disk / "ballast").write_bytes(bytes(free - segment - (128 << 10)))
+        with fails("the local disk is full"):
+            driver.open(1, "")
+        assert not list(disk.rglob("keys-*"))
+        (disk / "ballast").unlink()
+        driver.open(1, "")
+        assert driver.count() == 4000
+        assert driver.get("k" * 40, 3999) == "v" * 500
+        assert not list(disk.rglob("keys-*"))
+        driver.abort()
         driver.close()
         kill_servers()
 
