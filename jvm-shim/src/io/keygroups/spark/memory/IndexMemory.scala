@@ -13,9 +13,8 @@ object IndexMemory {
 
   /** Take memory, if what is taken stays within a limit. */
   private[spark] def take(bytes: Long, limit: Long): Boolean = {
-    val fits = used.addAndGet(bytes) <= limit
-    if (!fits) add(-bytes)
-    fits
+    val before = used.getAndUpdate(now => if (now + bytes <= limit) now + bytes else now)
+    before + bytes <= limit
   }
 
   /** A block has taken memory, or given it back. */
