@@ -38,16 +38,22 @@ private[segment] final class SegmentFile(path: Path) {
   def mapCopy(position: Long, bytes: Long): ByteBuffer = {
     val copy = path.resolveSibling(s"keys-${UUID.randomUUID()}")
     try {
-      val target = FileChannel.open(copy, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)
-      try {
-        transfer(position, bytes, target)
-        target.map(FileChannel.MapMode.READ_ONLY, 0, bytes)
-      } finally target.close()
+      write(copy, position, bytes)
+      val target = FileChannel.open(copy, StandardOpenOption.READ)
+      try target.map(FileChannel.MapMode.READ_ONLY, 0, bytes)
+      finally target.close()
+    } finally Files.deleteIfExists(copy)
+  }
+
+  private def write(copy: Path, position: Long, bytes: Long): Unit =
+    try {
+      val target = FileChannel.open(copy, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)
+      try transfer(position, bytes, target)
+      finally target.close()
     } catch {
       case error: NoSuchFileException => throw error // the folder of a store process goes with it
       case error: IOException => throw Failures.localDisk(path.getParent, error)
-    } finally Files.deleteIfExists(copy)
-  }
+    }
 
   private def transfer(position: Long, bytes: Long, target: FileChannel): Unit = {
     var done = 0L
