@@ -277,4 +277,5 @@ def test_a_death_during_a_call_is_told_from_silence(spark: SparkSession, tmp_pat
     server.suspend()
     with fails("did not answer 'commit' in time"):
         driver.commit()
+    driver.abort()
     driver.close()
