@@ -60,7 +60,9 @@ def write(output: Path, last: int, rows: DataFrame, batch: int) -> None:
     """
     if batch == last:
         raise EOFError(END)
-    keep_attempt(output, batch, rows.collect())
+    collected = rows.collect()
+    rows.sparkSession.conf.get("spark.test.batches")  # fails if the JVM has died, which would have cut what it sent
+    keep_attempt(output, batch, collected)
     print(f"batch {batch}", flush=True)
 
 

@@ -20,7 +20,8 @@ Each table is of one commit, one that changes the shim or the store process: the
 A run is a query over some batches, disturbed at random moments until its input ends, and started again when it
 fails. The rows of every attempt at every batch and the state of every operator at the end are compared, as multisets,
 with a run of Spark's RocksDB provider that nothing disturbs; `keyed`, a function of `key_by`, runs on Keygroups only,
-and so does its undisturbed run. A fault is effective only if it hit something.
+and so does its undisturbed run. `texts` has its values in local files alone, and most of its keys in mapped copies of
+their own. A fault is effective only if it hit something.
 """
 SECTION = """
 ## Commit {commit}{dirty}

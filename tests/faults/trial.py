@@ -19,6 +19,7 @@ from faults.injectors.life import Injector, Life
 from faults.injectors.processes import STORE, processes
 from faults.judge import verdict
 from faults.kinds import Fault, Place
+from faults.queries import QUERIES
 from keygroups.settings import PREFIX
 from remote.jobs import Job
 from support.processes import below, beside, wait_for
@@ -105,6 +106,7 @@ class Trial:
     def _job(self) -> Job:
         conf = {
             **self.fault.conf,
+            **QUERIES[self.query].conf,
             PREFIX + "compactionFanout": "2",
             PREFIX + "compression": "none",
             "spark.test.batches": str(self.batches),

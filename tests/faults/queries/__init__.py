@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame
 
 from faults.queries import builtin, groups, keyed, transforms
+from keygroups.settings import PREFIX
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class Query:
         says: words that some of its rows must have: what no metric counts.
         python: its operator calls Python workers.
         peer: provider of the undisturbed run; ours where the query runs on no other.
+        conf: settings of ours that it needs.
     """
 
     build: Callable[[DataFrame], DataFrame]
@@ -29,13 +31,21 @@ class Query:
     says: tuple[str, ...] = ()
     python: bool = False
     peer: str = "rocksdb"
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 EVICTS = ("numRowsUpdated", "numRowsRemoved", "numRowsDroppedByWatermark")
 TIMERS = ("numRegisteredTimers", "numDeletedTimers")
+LARGER_THAN_MEMORY = {
+    PREFIX + "mappedValueBytes": "1",
+    PREFIX + "blockBytes": "8k",
+    PREFIX + "memoryBudget": "64k",
+}
+"""Values are in files alone, and so are the keys of some segments."""
 
 QUERIES: Mapping[str, Query] = {
     "aggregation": Query(builtin.aggregation, "update", ("numRowsUpdated",)),
+    "texts": Query(builtin.texts, "update", ("numRowsUpdated",), conf=LARGER_THAN_MEMORY),
     "windows": Query(builtin.windows, "append", EVICTS),
     "dedupe": Query(builtin.dedupe, "append", (*EVICTS, "numDroppedDuplicateRows")),
     "sessions": Query(builtin.sessions, "append", EVICTS),

@@ -13,6 +13,12 @@ def aggregation(events: DataFrame) -> DataFrame:
     return events.groupBy("key").agg(F.count("*").alias("n"), F.sum("value").alias("total"))
 
 
+def texts(events: DataFrame) -> DataFrame:
+    """The same, and the greatest of texts of 1.2 KB: rows that are mostly value."""
+    text = F.repeat(F.format_string("%03d", "value"), 400)
+    return events.groupBy("key").agg(F.count("*").alias("n"), F.max(text).alias("text"))
+
+
 def windows(events: DataFrame) -> DataFrame:
     """The same for each window of 10 seconds, once the watermark has passed it: inserts, updates and evicts."""
     window = F.window("ts", "10 seconds")
