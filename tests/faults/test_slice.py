@@ -22,7 +22,7 @@ BATCHES = 8
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Shown]:
     """What the queries show on Spark's RocksDB provider, where each must do all that it claims."""
-    return undisturbed(tmp_path_factory.mktemp("undisturbed"), ["windows", "timers"], BATCHES)
+    return undisturbed(tmp_path_factory.mktemp("undisturbed"), ["windows", "texts", "timers"], BATCHES)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Shown]:
     [
         pytest.param(fewer("cut", 500, 4), "timers", id="cut", marks=pytest.mark.slow),
         pytest.param(fewer("halt", 300, 2), "windows", id="halt", marks=pytest.mark.slow),
+        pytest.param(fewer("halt", 300, 2), "texts", id="halt texts", marks=pytest.mark.slow),
         pytest.param(FAULTS["store"], "windows", id="store", marks=pytest.mark.slow),
         pytest.param(FAULTS["local full"], "timers", id="local full", marks=pytest.mark.slow),
     ],

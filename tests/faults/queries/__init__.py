@@ -41,7 +41,7 @@ LARGER_THAN_MEMORY = {
     PREFIX + "blockBytes": "8k",
     PREFIX + "memoryBudget": "64k",
 }
-"""Values are in files alone, and so are the keys of some segments."""
+"""Values are in local files alone, and most keys in mapped copies of their own."""
 
 QUERIES: Mapping[str, Query] = {
     "aggregation": Query(builtin.aggregation, "update", ("numRowsUpdated",)),

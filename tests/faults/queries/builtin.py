@@ -14,7 +14,7 @@ def aggregation(events: DataFrame) -> DataFrame:
 
 
 def texts(events: DataFrame) -> DataFrame:
-    """The same, and the greatest of texts of 1.2 KB: rows that are mostly value."""
+    """Count of each key, and the greatest of texts of 1.2 KB: rows that are mostly value."""
     text = F.repeat(F.format_string("%03d", "value"), 400)
     return events.groupBy("key").agg(F.count("*").alias("n"), F.max(text).alias("text"))
 
