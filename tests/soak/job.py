@@ -84,17 +84,19 @@ class Sampler:
 
     def _sample(self, batch: int) -> sample.Figures:
         (store,) = sample.stores_below(self._process)
-        jvm = sample.of_process("jvm", self._process)
+        jvm, local = sample.of_process("jvm", self._process), self._folder / "store"
         loaded = sample.of_classes(self._spark)
         return (
             self._operator()
             | jvm
             | loaded
             | {"jvm outside": jvm["jvm own"] - HEAP * 2**20 - loaded["code"]}
+            | sample.of_mappings("jvm", self._process, local)
             | sample.of_process("store", store)
+            | sample.of_mappings("store", store, local)
             | {"store process": store.pid}
             | (sample.of_heap(self._spark) if self._wave.is_extreme(batch) else {})
-            | sample.of_folder("local", self._folder / "store")
+            | sample.of_folder("local", local)
             | sample.of_folder("state", self._folder / "checkpoint" / "state")
             | sample.of_folder("checkpoint", self._folder / "checkpoint")
         )

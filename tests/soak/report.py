@@ -38,12 +38,15 @@ FIGURES: Mapping[str, Figure] = {
     "code": Figure("JVM: classes and compiled code, MB", None, _MB),
     "jvm outside": Figure("JVM: other memory, MB", 8, _MB),  # 187 +- 4: what the compiler needs while it is at work
     "jvm files": Figure("JVM: open files", 4),  # 334 to 336, with requests under way
-    "jvm maps": Figure("JVM: mappings", 12),  # 841 to 849: segments, and thread stacks
+    "jvm other maps": Figure("JVM: mappings but those of state", 12),  # thread stacks, libraries
+    # By when segments are merged: a block with mapped values has one, and so has one whose keys have no room in memory.
+    "jvm state maps": Figure("JVM: mappings of state", 60),
     "jvm threads": Figure("JVM: threads", 4),  # 282 to 284: pools let threads end and start others
     "store own": Figure("store process: own memory, MB", 15, _MB),  # 165 +- 9: allocators keep pages
     "store resident": Figure("store process: with mapped files, MB", 15, _MB),  # the same, with pages that are shared
     "store files": Figure("store process: open files", 3),  # 14 to 17: a connection for each call under way
-    "store maps": Figure("store process: mappings", 12),  # 410 to 417: segments, and thread stacks
+    "store other maps": Figure("store process: mappings but those of state", 12),  # thread stacks, libraries
+    "store state maps": Figure("store process: mappings of state", 12),  # one for each segment
     "store threads": Figure("store process: threads", 3),  # 14 to 16: one for each connection
     "local bytes": Figure("local disk, MB", 15, _MB),  # by when segments are merged
     "local files": Figure("local disk: files", 2),  # 6 to 8: segments before and after a merge

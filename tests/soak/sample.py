@@ -42,6 +42,13 @@ def of_process(name: str, process: psutil.Process) -> Figures:
     }
 
 
+def of_mappings(name: str, process: psutil.Process, store: Path) -> Figures:
+    """Mappings of a process, those of files below a folder, deleted ones among them, and others."""
+    maps = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+    state = sum(f"{store}/" in line for line in maps)
+    return {f"{name} state maps": state, f"{name} other maps": len(maps) - state}
+
+
 def of_folder(name: str, folder: Path) -> Figures:
     """Number and bytes of the files below a folder, which others may delete meanwhile."""
     sizes = list(_sizes(folder))
