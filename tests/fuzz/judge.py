@@ -26,6 +26,7 @@ from keygroups.store.version import Version
 MAX_ROUTE = 10
 _UNREADABLE = (
     pa.ArrowException, OSError, LookupError, ValueError, TypeError, AttributeError, OverflowError, RecursionError,
+    SystemError,  # a value of less than no bytes
 )  # fmt: skip
 _OMITTED: dict[str, Any] = {
     "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
