@@ -19,11 +19,18 @@ class Figure(NamedTuple):
         title: what it is.
         limit: by how much it may grow in 1,000 batches, in its unit; None if it is not judged.
         unit: what it is divided by.
+        peak_limit: the limit at peaks, if it is another.
     """
 
     title: str
     limit: float | None = None
     unit: float = 1.0
+    peak_limit: float | None = None
+
+    def limit_at(self, moment: str) -> float | None:
+        """By how much it may grow in 1,000 batches at a moment, as it is sampled."""
+        limit = self.peak_limit if moment == "peak" and self.peak_limit is not None else self.limit
+        return None if limit is None else limit * self.unit
 
 
 _MB = 1e6
@@ -39,8 +46,8 @@ FIGURES: Mapping[str, Figure] = {
     "jvm outside": Figure("JVM: other memory, MB", 8, _MB),  # 187 +- 4: what the compiler needs while it is at work
     "jvm files": Figure("JVM: open files", 4),  # 334 to 336, with requests under way
     "jvm other maps": Figure("JVM: mappings but those of state", 12),  # thread stacks, libraries
-    # By when segments are merged: a block with mapped values has one, and so has one whose keys have no room in memory.
-    "jvm state maps": Figure("JVM: mappings of state", 60),
+    # At a peak by when segments are merged: a block whose keys have no room in memory has one. 1,068 to 1,139 of all.
+    "jvm state maps": Figure("JVM: mappings of state", 12, peak_limit=60),
     "jvm threads": Figure("JVM: threads", 4),  # 282 to 284: pools let threads end and start others
     "store own": Figure("store process: own memory, MB", 15, _MB),  # 165 +- 9: allocators keep pages
     "store resident": Figure("store process: with mapped files, MB", 15, _MB),  # the same, with pages that are shared
@@ -61,13 +68,9 @@ Trends = dict[str, dict[str, Trend]]
 def trends(samples: Sequence[Figures], wave: Wave) -> Trends:
     """The trends of all figures."""
     return {
-        moment: {name: trend(samples, wave, moment, name, _limit(figure)) for name, figure in FIGURES.items()}
+        moment: {name: trend(samples, wave, moment, name, figure.limit_at(moment)) for name, figure in FIGURES.items()}
         for moment in ("peak", "trough")
     }
-
-
-def _limit(figure: Figure) -> float | None:
-    return None if figure.limit is None else figure.limit * figure.unit
 
 
 def rising(found: Trends) -> list[str]:
@@ -126,10 +129,10 @@ def _tables(found: Trends) -> Iterator[str]:
 
 
 def _row(figure: Figure, values: Trend) -> str:
-    judged = figure.limit is not None
-    verdict = "" if not judged else "flat" if values.is_flat else "**RISES**"
+    verdict = "" if values.limit is None else "flat" if values.is_flat else "**RISES**"
+    limit = "" if values.limit is None else f"{values.limit / figure.unit:g}"
     parts = [_number(value / figure.unit) for value in [*values.waves, values.slope, values.growth]]
-    return f"| {figure.title} | {' | '.join(parts)} | {figure.limit if judged else ''} | {verdict} |"
+    return f"| {figure.title} | {' | '.join(parts)} | {limit} | {verdict} |"
 
 
 def _number(value: float) -> str:

@@ -42,6 +42,13 @@ def test_a_slow_leak_rises() -> None:
     assert found == ["store own at the peak", "store own at the trough"]
 
 
+def test_mappings_of_state_may_vary_at_peaks_alone() -> None:
+    figure = FIGURES["jvm state maps"]
+    waves = [200 + 4 * n for n in range(10)]  # 20 in 1,000 batches
+    assert Trend(waves, WAVE.period, figure.limit_at("peak")).is_flat
+    assert not Trend(waves, WAVE.period, figure.limit_at("trough")).is_flat
+
+
 GROWN = (192, 207, 207, 210, 210, 223, 224, 232, 224, 224)
 """MB of a JVM that keeps more and more, with noise."""
 
