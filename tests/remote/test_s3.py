@@ -15,6 +15,7 @@ from keygroups.settings import PREFIX
 from remote.conftest import BATCHES, EACH_QUERY
 from remote.jobs import Job, Rows, write_input
 from servers.gateway import Fault
+from servers.jars import jars
 from servers.s3 import S3
 
 VERSION_FILE = re.compile(r"/state/0/(\d)/v0*(\d+)_\w+\.arrows$")
@@ -36,7 +37,8 @@ OFTEN = {PREFIX + "compactionFanout": "2", "spark.sql.streaming.stateStore.maint
 def job_on(server: S3, folder: Path, source: Path, **more: object) -> Job:
     """A job whose checkpoint is on the server."""
     conf = server.conf | IMPATIENT | OFTEN | dict(more.pop("conf", {}))  # type: ignore[call-overload]
-    return Job(folder, source, f"{server.url}/job", conf, server.class_path, **more)  # type: ignore[arg-type]
+    class_path = f"{server.class_path}:{jars('cloud')}/*"
+    return Job(folder, source, f"{server.url}/job", conf, class_path, **more)  # type: ignore[arg-type]
 
 
 @EACH_QUERY
@@ -50,16 +52,26 @@ def test_rows_equal_those_of_spark(server: S3, tmp_path: Path, expected: Rows, q
     assert any(method == "POST" and "delete" in path for method, path in server.gateway.requests)
 
 
-def test_a_batch_is_one_request(server: S3, tmp_path: Path, source: Path) -> None:
-    """One PUT for each partition, in steady state."""
+ABORTABLE = {
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+    )
+}
+
+
+@pytest.mark.parametrize("manager", [{}, ABORTABLE], ids=["default", "abortable"])
+def test_a_batch_is_one_request(server: S3, tmp_path: Path, source: Path, manager: dict[str, str]) -> None:
+    """One PUT for each partition, in steady state, also if Spark writes its own files without renames."""
     seldom = {"spark.sql.streaming.stateStore.maintenanceInterval": "1h"}
-    rows = job_on(server, tmp_path, source, queries=["aggregation"], conf=seldom).run()
+    rows = job_on(server, tmp_path, source, queries=["aggregation"], conf=seldom | manager).run()
     batches = len(rows["aggregation"])
     state = [(method, path) for method, path in server.gateway.requests if re.search(r"/state/0/\d/", path)]
     files = [(method, match.groups()) for method, path in state if (match := VERSION_FILE.search(path))]
     assert Counter(files) == {("PUT", (str(p), str(v))): 1 for p in range(2) for v in range(1, batches + 1)}
     first, last = (next(i for i, (_, path) in enumerate(state) if f"/v{v:020}_" in path) for v in (2, batches))
     assert all(method == "PUT" for method, _ in state[first:last])
+    renames = [path for method, path in server.gateway.requests if method == "PUT" and ".tmp" in path]
+    assert not renames if manager else renames
 
 
 FAULTS: Sequence[Fault] = ("503", "500", "cut before", "cut after", "stall")

@@ -14,6 +14,7 @@ from signal import SIGCONT, SIGSEGV, SIGSTOP
 from typing import Any, cast
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from store.driver import PREFIX, Driver, kill_servers, room_for_indexes_alone, server_processes
@@ -25,6 +26,23 @@ from support.spark import session_with
 GRACE_SECONDS = 15
 ROWS = 20_000
 """Five times as many are garbage enough for a thorough merge, and too little for one after a commit."""
+
+
+def test_a_scan_of_a_session_that_has_ended_touches_no_memory(spark: SparkSession, tmp_path: Path) -> None:
+    """A thread that outlives its task asks for one: what the session mapped may be gone."""
+    driver = Driver(spark, tmp_path, prefixed=True)
+    driver.open(0, "")
+    driver.put("a", 1, "one")
+    driver.commit()
+    driver.open(1, "")
+    driver.abort()
+    memory = cast(Any, spark)._jvm.io.keygroups.spark.memory.WriteMemory
+    before = memory.bytes()
+    for scan in (driver.rows, lambda: driver.rows_of("a")):
+        with pytest.raises(Py4JJavaError, match="is closed"):
+            scan()
+    assert memory.bytes() == before
+    driver.close()
 
 
 @pytest.fixture

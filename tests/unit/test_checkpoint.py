@@ -11,7 +11,7 @@ import xxhash
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.filters import GroupRange
 from keygroups.checkpoint.manifest import BlockRef, FileRef, Manifest, Part, decode
-from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, temporary_version
+from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, parse_temporary
 from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
 from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError, InternalError, VersionError
@@ -63,7 +63,8 @@ def test_names_round_trip_and_order_attempts() -> None:
     assert parse_name(str(first)) == first
     assert len({str(first), str(second)}) == 2
     assert parse_name("v7_x.arrow") is None
-    assert temporary_version(f".{first}.1b2c-3d.tmp") == 7
+    assert parse_temporary(f".{first}.1b2c-3d.tmp") == first
+    assert parse_temporary(str(first)) is None
 
 
 @pytest.mark.parametrize(
@@ -284,3 +285,23 @@ def test_retention_keeps_a_segment_that_another_executor_is_about_to_list() -> N
     """It was written after the oldest retained version, so the versions there are can't know it."""
     names = [name(9, digit="2"), name(10, digit="4"), name(5, "segment", "1"), name(5, "segment", "3")]
     assert unreferenced_files(names, 9, {}) == [name(5, "segment", "1")]
+
+
+def begun(version: int, kind: Kind, minutes: int) -> str:
+    """A file name of a time."""
+    return str(FileName(kind, version, f"{minutes * 60_000_000:016x}{0:016x}"))
+
+
+def test_retention_waits_for_a_segment_that_no_version_has_listed() -> None:
+    """It may have been named long before its upload ends, and its writer lists it in the version after that."""
+    slow, listed, dead = (begun(5, "segment", minutes) for minutes in (1001, 1002, 999))
+    names = [begun(9, "version", 1060), slow, listed, dead, f".{slow}.ab.tmp", f".{dead}.ab.tmp"]
+    assert unreferenced_files(names, 9, {}, {listed}) == [listed, dead, f".{dead}.ab.tmp"]
+
+
+def test_retention_keeps_a_file_that_this_process_is_uploading() -> None:
+    """Under its temporary name too."""
+    under_way = begun(5, "segment", 1)
+    names = [begun(9, "version", 1060), f".{under_way}.ab.tmp"]
+    assert unreferenced_files(names, 9, {"": frozenset({under_way})}) == []
+    assert unreferenced_files(names, 9, {}) == names[1:]

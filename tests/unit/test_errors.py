@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import copy
+import errno
+import json
 from pathlib import Path
 
+import pytest
+
 from keygroups import errors
+from keygroups.bridge.answers import failure
 from keygroups.errors import CheckpointError, KeygroupsError, SettingError
 
 
@@ -41,3 +46,19 @@ def test_every_kind_is_its_own_and_stable() -> None:
         "VersionError": "version",
         "InternalError": "internal",
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "word"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "capacity", "the local disk is full"),
+        (OSError(errno.EMFILE, "Too many open files"), "capacity", "Too many open files"),
+        (MemoryError("no room"), "capacity", "memoryOverhead"),
+        (OSError(errno.EIO, "Input/output error"), "internal", "Input/output error"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_bug(error: Exception, kind: str, word: str) -> None:
+    """Whichever call meets it."""
+    told = json.loads(failure("commit", error))["error"]
+    assert told["kind"] == kind
+    assert word in told["message"]

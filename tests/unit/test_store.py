@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -12,10 +16,11 @@ import pytest
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.file_writer import write_file
 from keygroups.checkpoint.manifest import FileRef
+from keygroups.checkpoint.names import new_name
 from keygroups.errors import CheckpointError, RetryError
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.run import durable_files
-from keygroups.segment.file import Segment
+from keygroups.segment.file import Segment, write_segment
 from keygroups.store.downloads import Downloads
 from keygroups.store.version import Version, VersionKey
 from support.local_store import HEAD_BYTES, LocalStore, rows_of
@@ -122,6 +127,88 @@ def test_an_upload_that_ends_during_the_next_merge_is_not_undone(
     assert listed <= {path.name for path in local.checkpoint.iterdir()}
     local.reopened()
     assert len(rows_of(local.load(version))) == 22
+
+
+def test_another_executor_does_not_delete_a_segment_that_is_about_to_be_listed(
+    local: LocalStore, tmp_path: Path
+) -> None:
+    """Its upload took many batches. A task of the next batch has run elsewhere, and runs again here."""
+    parent = two_versions(local)
+    upload = local.compact()
+    for number in range(20, 24):
+        parent = local.write(local.store.known(parent.key), {number: number}, number + 1)
+    elsewhere = LocalStore(tmp_path, FANOUT)
+    elsewhere.write(elsewhere.load(parent), {24: 24}, 25)
+    assert upload.name in elsewhere.clean_up(retain=2)
+    local.store.uploaded(upload.name, success=True)
+    version = local.write(local.store.known(parent.key), {24: 25}, 25)
+    assert upload.name in {str(ref.name) for ref in local.manifest(version).segments}
+    local.reopened()
+    assert len(rows_of(local.load(version))) == 25
+
+
+def test_what_was_listed_goes_with_the_versions_that_list_it(local: LocalStore) -> None:
+    """It does not wait as a segment does that nobody has listed yet."""
+    parent = two_versions(local)
+    upload = local.compact()
+    local.store.uploaded(upload.name, success=True)
+    for number in range(1, 12):
+        rows = {20 * number + n: n for n in range(20)}
+        parent = local.write(local.store.known(parent.key), rows, 20 * number + 20)
+        if (merged := local.merge_piece()) is not None and merged[1] is not None:
+            local.upload(merged[1])
+            local.store.uploaded(merged[1].name, success=True)
+    assert upload.name not in local.clean_up(retain=2)
+
+
+def test_an_upload_that_took_too_long_is_made_again(local: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By now another executor may delete its file."""
+    parent = two_versions(local)
+    upload = local.compact()
+    later = time.time_ns() + 31 * 60 * 10**9
+    monkeypatch.setattr("keygroups.checkpoint.retention.time", SimpleNamespace(time_ns=lambda: later))
+    local.store.uploaded(upload.name, success=True)
+    version = local.write(local.store.known(parent.key), {20: 20}, 21)
+    assert upload.name not in {str(ref.name) for ref in local.manifest(version).segments}
+    monkeypatch.undo()
+    again = local.compact()
+    local.store.uploaded(again.name, success=True)
+    version = local.write(local.store.known(version.key), {21: 21}, 22)
+    assert again.name in {str(ref.name) for ref in local.manifest(version).segments}
+
+
+def test_a_version_file_that_goes_while_retention_reads_ends_that_round(local: LocalStore) -> None:
+    """Another executor's cleanup, or an upload that failed late, has deleted it since it was listed."""
+    parent = two_versions(local)
+    local.store.uploaded(local.compact().name, success=True)
+    for number in range(20, 24):
+        parent = local.write(local.store.known(parent.key), {number: number}, number + 1)
+    local.reopened()
+    local.load(parent)
+    assert parent.file is not None
+    rival = str(new_name("version", parent.key.version))
+    shutil.copy(local.checkpoint / str(parent.file.name), local.checkpoint / rival)
+    before = {path.name for path in local.checkpoint.iterdir()} - {rival}
+
+    def deletable(downloads: Downloads) -> list[str]:
+        if downloads.listings:  # and before it is read
+            (local.checkpoint / rival).unlink(missing_ok=True)
+        return local.store.files_to_delete(1, downloads)
+
+    assert local.call(deletable) == []
+    assert local.clean_up(retain=1) < before
+
+
+def test_a_segment_that_cannot_be_mapped_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process has no file handle left."""
+
+    def no_handle(*_: object, **__: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("keygroups.segment.file.mmap.mmap", no_handle)
+    with pytest.raises(OSError, match="Too many open files"):
+        write_segment(tmp_path, [])
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_is_not_uploaded_is_not_merged_again(local: LocalStore) -> None:

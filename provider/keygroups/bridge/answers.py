@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from typing import Final
 
 import msgspec
 
@@ -12,6 +13,7 @@ from keygroups.errors import CapacityError, InternalError, KeygroupsError
 from keygroups.store.downloads import Wanted
 
 log = logging.getLogger(__name__)
+_SCARCE: Final = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 
 def result(value: object) -> str:
@@ -37,6 +39,9 @@ def failure(method: str, error: Exception) -> str:
 def _unexpected(method: str, error: Exception) -> KeygroupsError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CapacityError("the local disk is full", path=error.filename, fix="free space there")
+    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SCARCE):
+        fix = "raise spark.executor.memoryOverhead, or the limit of open files (ulimit -n)"
+        return CapacityError("the store process lacks memory or file handles", found=str(error), fix=fix)
     return InternalError(f"call {method} failed with {type(error).__name__}: {error}")
 
 

@@ -24,7 +24,7 @@ _LETTERS: dict[str, Kind] = {"v": "version", "s": "segment", "c": "changelog"}
 _NAME = re.compile(r"([vsc])([0-9]{20})_([0-9a-f]{32})\.(arrows?)")
 _STORE = re.compile(r"[0-9]{1,10}(/[^/\\:~\x00-\x1f\x7f]{1,100})?")
 _MAX_VERSION = 2**63 - 1
-_TEMPORARY = re.compile(r"^\.([vsc])([0-9]{20})_[0-9a-f]{32}\.arrows?\.[^.]+\.tmp$")
+_TEMPORARY = re.compile(r"\.([vsc][0-9]{20}_[0-9a-f]{32}\.arrows?)\.[^.]+\.tmp")
 _FOREIGN = {
     "HDFSBackedStateStoreProvider": re.compile(r"^[0-9]+\.(delta|snapshot)$"),
     "RocksDBStateStoreProvider": re.compile(r"^[0-9]+(_[0-9a-zA-Z-]+)?\.(zip|changelog)$"),
@@ -45,6 +45,11 @@ class FileName(NamedTuple):
     version: int
     id: str
     format: int = FORMAT
+
+    @property
+    def begun(self) -> int:
+        """When the file was named, before it was written: microseconds since 1970, by the clock of its writer."""
+        return int(self.id[:16], 16)
 
     def __str__(self) -> str:
         return f"{self.kind[0]}{self.version:020d}_{self.id}.{'arrow' if self.format == 1 else 'arrows'}"
@@ -79,10 +84,10 @@ def store_name(store: str) -> str:
     return store.partition("/")[2]
 
 
-def temporary_version(name: str) -> int | None:
-    """The version of a file that an interrupted upload left behind, or None for any other name."""
-    match = _TEMPORARY.match(name)
-    return int(match[2]) if match else None
+def parse_temporary(name: str) -> FileName | None:
+    """The final name of a file that is being uploaded, or was when its writer died; None for any other name."""
+    match = _TEMPORARY.fullmatch(name)
+    return parse_name(match[1]) if match else None
 
 
 def foreign_provider(name: str) -> str | None:

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Final
 
-from keygroups.checkpoint.names import parse_name, temporary_version
+from keygroups.checkpoint.names import FileName, parse_name, parse_temporary
+
+_UNLISTED_MICROS: Final = 3600 * 1_000_000
+"""A segment that no version is known to list stays for as long after the oldest retained version as this."""
+_UPLOAD_MICROS: Final = _UNLISTED_MICROS // 2
+"""A segment whose upload took longer is not listed any more: the rest is for clocks that differ."""
 
 
 def oldest_retained(latest: int, versions_to_retain: int) -> int:
@@ -22,30 +30,40 @@ def retained_versions(names: Iterable[str], oldest: int) -> list[str]:
     return [n for n, p in parsed if p is not None and p.kind == "version" and p.version >= oldest]
 
 
-def unreferenced_files(names: Iterable[str], oldest: int, references: Mapping[str, frozenset[str]]) -> list[str]:
+def unreferenced_files(
+    names: Iterable[str],
+    oldest: int,
+    references: Mapping[str, frozenset[str]],
+    published: AbstractSet[str] = frozenset(),
+) -> list[str]:
     """Names of the files in a store's folder that no retained version needs.
 
     A file of version ``oldest`` or later always stays: an attempt elsewhere may just have written it. So does a segment
-    that was written after the oldest retained version file: another executor may list it in its next version.
+    that another executor may list in its next version: one that was begun after the oldest retained version file or, if
+    no version is known to have listed it, an hour before that. A file that is being uploaded is judged by its final
+    name.
 
     Args:
         names: all names in the folder.
         oldest: the oldest retained version.
         references: for every retained version file the names it refers to.
+        published: names that some version has listed.
     """
     names = list(names)
     needed = frozenset().union(*references.values())
-    ids = [p.id for p in map(parse_name, retained_versions(names, oldest)) if p is not None]
-    old = (n for n in names if (v := _version(n)) is not None and v < oldest)
-    earliest = min(ids, default="f" * 32)
-    return [n for n in old if n not in needed and not _is_later_segment(n, earliest)]
+    retained = map(parse_name, retained_versions(names, oldest))
+    earliest = min((file.begun for file in retained if file is not None), default=1 << 64)
+
+    def may_go(file: FileName) -> bool:
+        if file.version >= oldest or str(file) in needed:
+            return False
+        waits = 0 if str(file) in published else _UNLISTED_MICROS
+        return file.kind != "segment" or file.begun + waits <= earliest
+
+    files = ((name, parse_name(name) or parse_temporary(name)) for name in names)
+    return [name for name, file in files if file is not None and may_go(file)]
 
 
-def _is_later_segment(name: str, id_: str) -> bool:
-    parsed = parse_name(name)
-    return parsed is not None and parsed.kind == "segment" and parsed.id > id_
-
-
-def _version(name: str) -> int | None:
-    parsed = parse_name(name)
-    return parsed.version if parsed is not None else temporary_version(name)
+def may_be_listed(segment: FileName) -> bool:
+    """Whether a segment whose upload has ended is young enough: no other executor's cleanup deletes it before long."""
+    return time.time_ns() // 1000 - segment.begun <= _UPLOAD_MICROS

@@ -68,12 +68,13 @@ def write_segment(folder: Path, blocks: Iterable[Block]) -> Segment:
         CancelledError: the operation was cancelled; nothing is left behind.
     """
     path = folder / f"{uuid.uuid4().hex}.arrows"
-    with all_or_nothing(path), pa.OSFile(str(path), "wb") as sink:
-        write_streams(sink, (_batch(block) for block in ticking(blocks) if len(block)))
-        if not sink.tell():  # an empty file can't be mapped
-            write_streams(sink, [empty_block().batch()])
-        tick()  # what was cancelled meanwhile is not put in place
-    return open_segment(path)
+    with all_or_nothing(path):
+        with pa.OSFile(str(path), "wb") as sink:
+            write_streams(sink, (_batch(block) for block in ticking(blocks) if len(block)))
+            if not sink.tell():  # an empty file can't be mapped
+                write_streams(sink, [empty_block().batch()])
+            tick()  # what was cancelled meanwhile is not put in place
+        return open_segment(path)
 
 
 def open_segment(path: Path) -> Segment:

@@ -9,6 +9,7 @@ from itertools import chain, groupby
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
+from keygroups.checkpoint.retention import may_be_listed
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge, Step
@@ -145,12 +146,13 @@ class Compaction:
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a merged segment has ended.
 
-        After a success, later manifests list it in the place of the files it was merged from. After a failure they
-        list those files as before, and the next compaction uploads the segment again.
+        After a success, later manifests list it in the place of the files it was merged from. After a failure, or if it
+        took so long that another executor may delete the file before it is listed, they list those files as before, and
+        the next compaction uploads the segment again.
         """
         with self._lock:
             segment, ref = self._uploading.pop(name, (None, None))
-            if success and segment is not None and ref is not None:
+            if success and segment is not None and ref is not None and may_be_listed(ref.name):
                 self._versions.set_file(segment, ref)
 
     def files_in_use(self) -> frozenset[str]:

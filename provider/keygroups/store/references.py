@@ -23,12 +23,15 @@ class References:
         self._store = store
         self._lock = threading.Lock()
         self._listed: dict[str, frozenset[str]] = {}
+        self._published: set[str] = set()
         self._loans = Loans(store)
 
     def record(self, path: str, references: Iterable[FileRef]) -> None:
         """Record the files that the manifest of a version file lists. Those in other stores' folders are not ours."""
+        listed = frozenset(str(ref.name) for ref in references if ref.store == self._store)
         with self._lock:
-            self._listed[path] = frozenset(str(ref.name) for ref in references if ref.store == self._store)
+            self._listed[path] = listed
+            self._published |= listed
 
     def files_to_delete(self, latest: int, retain: int, in_use: frozenset[str], downloads: Downloads) -> list[str]:
         """Names in the store's folder that retention may delete.
@@ -45,14 +48,18 @@ class References:
         """
         names = [file.name for file in downloads.listed(self._store)]
         oldest = oldest_retained(latest, retain)
-        if not unreferenced_files(names, oldest, {"": in_use}):
+        if not unreferenced_files(names, oldest, {"": in_use}, set(names)):
             return []
-        self._read_unknown([f"{self._store}/{name}" for name in retained_versions(names, oldest)], downloads)
+        retained = [f"{self._store}/{name}" for name in retained_versions(names, oldest)]
+        if len(self._of(retained, downloads)) < len(retained):
+            return []  # another attempt's file went after it was listed: the next cleanup has a listing without it
         with self._lock:
             # Not by the listing: it may be older than the latest version file.
             self._listed = {path: listed for path, listed in self._listed.items() if _version(path) >= oldest - 1}
             own = {path: listed for path, listed in self._listed.items() if _version(path) >= oldest}
-        if not (old := unreferenced_files(names, oldest, {**own, "": in_use})):
+            self._published &= set(names).union(*self._listed.values())
+            published = frozenset(self._published)
+        if not (old := unreferenced_files(names, oldest, {**own, "": in_use}, published)):
             return []
         # A borrower may be a version behind: its task of the latest batch may still be running.
         lent = self._loans.lent(names, min(oldest, latest - 1), downloads, lambda paths: self._of(paths, downloads))

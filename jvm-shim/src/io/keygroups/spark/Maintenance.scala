@@ -1,5 +1,7 @@
 package io.keygroups.spark
 
+import scala.util.Try
+
 import org.apache.spark.sql.execution.streaming.state.StateStoreProvider
 
 /** The two parts of maintenance, which Spark calls together or apart. */
@@ -8,7 +10,9 @@ trait Maintenance extends StateStoreProvider {
   protected def cleanUp(): Unit
 
   override def doMaintenance(): Unit = {
-    maintainSnapshots()
-    cleanUp()
+    val maintained = Try(maintainSnapshots())
+    val cleaned = Try(cleanUp()) // what is no longer needed goes even if merges fail
+    maintained.get
+    cleaned.get
   }
 }

@@ -11,17 +11,21 @@ private[session] trait FamilyScans { this: FamilySession =>
    *
    * @param allValues one pair for each value of a key
    */
-  def scan(allValues: Boolean): Scan = family.shape.order match {
-    case KeyOrder.Ordered(_) => newScan(ordered(KeyRange()), _ => true, allValues)
-    case _ =>
-      if (!session.readOnly && sealedRows.parts.nonEmpty) overlays.writable() // the scan has to see rows written during it
-      val scan = newScan(new UnorderedRows(overlays.unsorted, sealedRows.parts, horizon), _ => true, allValues)
-      overlays.beginScan(scan)
-      scan
+  def scan(allValues: Boolean): Scan = {
+    session.requireOpen()
+    family.shape.order match {
+      case KeyOrder.Ordered(_) => newScan(ordered(KeyRange()), _ => true, allValues)
+      case _ =>
+        if (!session.readOnly && sealedRows.parts.nonEmpty) overlays.writable() // the scan has to see rows written during it
+        val scan = newScan(new UnorderedRows(overlays.unsorted, sealedRows.parts, horizon), _ => true, allValues)
+        overlays.beginScan(scan)
+        scan
+    }
   }
 
   /** The rows whose keys begin with `prefix`, in the order of their keys' bytes, as in Spark's RocksDB provider. */
   def scanPrefix(prefix: UnsafeRow, allValues: Boolean): Scan = {
+    session.requireOpen()
     probe.setPrefix(prefix)
     val test = probe.prefixTest
     val range = family.shape.order match {
@@ -36,6 +40,7 @@ private[session] trait FamilyScans { this: FamilySession =>
    * to begin with the same columns, or none may be given.
    */
   def scanRange(from: Option[UnsafeRow], until: Option[UnsafeRow], allValues: Boolean): Scan = {
+    session.requireOpen()
     val start = from.map(bound)
     val end = until.map(bound)
     if (family.shape.order != KeyOrder.Timed || (start.isEmpty && end.isEmpty)) {
@@ -69,8 +74,6 @@ private[session] trait FamilyScans { this: FamilySession =>
     KeyBound.of(probe)
   }
 
-  private def newScan(rows: RowSource, accept: RowSource => Boolean, allValues: Boolean): Scan = {
-    session.requireOpen()
+  private def newScan(rows: RowSource, accept: RowSource => Boolean, allValues: Boolean): Scan =
     new Scan(session, this, rows, accept, allValues)
-  }
 }

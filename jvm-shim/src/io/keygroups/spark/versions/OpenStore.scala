@@ -69,8 +69,12 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
 
   def withKnown[T](body: KnownSegments => T): T = withKnown(Nil)(body)
 
-  /** Map a merged piece, if it has rows, and hold it until `letGo`: commits that list it do not map it again. */
-  def hold(piece: SegmentView): Unit = if (piece.rows > 0) pieces.put(piece.id, openSegment(piece))
+  /**
+   * Map a merged piece, if it has rows, and hold it until `letGo`: commits that list it do not map it again. One that is
+   * held already, because its upload has just failed, is held once.
+   */
+  def hold(piece: SegmentView): Unit =
+    if (piece.rows > 0) Option(pieces.put(piece.id, openSegment(piece))).foreach(_.release())
 
   def letGo(piece: String): Unit = Option(pieces.remove(piece)).foreach(_.release())
 
