@@ -73,7 +73,7 @@ SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
     spark_types.TimestampType: TIMES,
     spark_types.TimestampNTZType: TIMES,
     spark_types.StringType: st.text(st.characters(codec="utf-8"), max_size=20),
-    spark_types.BinaryType: st.binary(max_size=20).map(bytearray),
+    spark_types.BinaryType: st.binary(max_size=20),
 }
 
 
@@ -104,6 +104,8 @@ def seen(value: Any) -> Any:
         return {frozen(seen(key)): seen(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
         return [seen(part) for part in value]
+    if isinstance(value, bytes | bytearray):
+        return type(value), value
     return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 

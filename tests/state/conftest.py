@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +18,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise the modules of ``TWICE``."""
     if metafunc.module.__name__.rpartition(".")[2] in TWICE:
         metafunc.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Local time is that of Berlin, whose clocks went back at three o'clock on 25 October 2026."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Europe/Berlin")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture(autouse=True)

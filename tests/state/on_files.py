@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
@@ -183,7 +183,8 @@ class FileHarness:
     def _task_of(self, schema: spark.StructType) -> Iterator[tuple[PartitionTask, spark.StructType]]:
         """A task, whose writes become a version."""
         view = self._view()
-        yield PartitionTask(self._function, view, schema, self._context), schema
+        with closing(PartitionTask(self._function, view, schema, self._context)) as task:
+            yield task, schema
         self._commit(decode((Path(view.folder) / WRITTEN).read_bytes(), Written))
 
     def _view(self) -> View:

@@ -178,6 +178,20 @@ def test_decimals_with_more_digits_than_their_type_are_refused() -> None:
         run(lambda f, keys, _: f.s.update_many(keys, values), s=ValueStateDescriptor("s", "decimal(38,0)"))
 
 
+@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness])
+def test_a_function_that_gives_none_clears(harness: Any) -> None:
+    """Between two values of a batch, and at its end."""
+    total = ReducingStateDescriptor[int]("total", lambda a, b: a + b or None, "bigint")
+    acting = harness(Acting(lambda f, keys, batch: f.total.add_many(keys, batch["n"]), total=total), lambda r: r["key"])
+    rows = [("a", 1), ("b", 1), ("a", -1), ("b", 2), ("a", 5), ("c", 3), ("c", -3)]
+    acting.process_batch([{"key": key, "n": n} for key, n in rows])
+    assert [row[0] for row in acting.output] == [5, 3, None]
+    assert acting.number_of_keys("total") == 2
+    acting.process_batch([{"key": "b", "n": -3}, {"key": "c", "n": 4}])
+    assert [row[0] for row in acting.output[3:]] == [None, 4]
+    assert acting.number_of_keys("total") == 2
+
+
 def test_booleans_are_not_added_up() -> None:
     with pytest.raises(StateError, match=r"sum of these values is not possible .*found bool"):
         grouped("sum", pa.array([True, True]), np.zeros(2, np.int64), 1)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 from keygroups.state import (
@@ -52,6 +53,23 @@ def test_objects_of_any_class() -> None:
     assert probe.do(lambda p: p.total.get()) == 1
     assert probe.do(lambda p: p.timed.value(), at=99) == {"a": (1, 2)}
     assert probe.do(lambda p: p.timed.value(), at=100) is None
+
+
+def test_objects_that_compare_element_by_element() -> None:
+    """Such as the arrays of numpy."""
+    probe = Probed(
+        value=ValueStateDescriptor("value", PickleType()),
+        listed=ListStateDescriptor("listed", PickleType()),
+        mapped=MapStateDescriptor("mapped", "string", PickleType()),
+    )
+    array = np.arange(3)
+    probe.do(lambda p: p.value.update(array))
+    probe.do(lambda p: p.listed.add_all([array, array]) or p.listed.add(array))
+    probe.do(lambda p: p.mapped.put_all({"some": array, "none": None}))
+    assert probe.do(lambda p: p.value.value()).tolist() == [0, 1, 2]
+    assert [one.tolist() for one in probe.do(lambda p: p.listed.get())] == [[0, 1, 2]] * 3
+    assert probe.do(lambda p: p.mapped.get("some")).tolist() == [0, 1, 2]
+    assert probe.do(lambda p: p.mapped.get("none")) is None
 
 
 def test_what_cannot_be_pickled() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -87,6 +89,10 @@ def test_value() -> None:
         ("array<int>", ["a"]),
         ("a int, b string", (1,)),
         ("a int, b string", (1, 2)),
+        ("a int, b string", {"a": 1, "c": "x"}),
+        ("a struct<b: int>", {"a": {"b": 1, "c": 2}}),
+        ("string", "\ud800"),
+        ("array<string>", ["é", "\udfff"]),
     ],
 )
 def test_a_wrong_value_names_the_state(kind: str, wrong: object) -> None:
@@ -111,11 +117,21 @@ def test_a_wrong_default_names_the_state() -> None:
         ("a int, b string", {"a": 1}, Row(a=1, b=None)),
         ("a int, b struct<c: array<double>>", (1, ([1, 2.5],)), Row(a=1, b=Row(c=[1.0, 2.5]))),
         ("map<string, array<int>>", {"k": (1, 2)}, {"k": [1, 2]}),
+        ("binary", bytearray(b"a"), b"a"),
+        ("a map<binary, array<binary>>", ({b"a": [bytearray(b"b")]},), Row(a={b"a": [b"b"]})),
+        ("date", dt.datetime(2026, 10, 25, 2, 30), dt.date(2026, 10, 25)),  # noqa: DTZ001 - local time
+        (
+            "timestamp_ntz",
+            dt.datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=dt.timezone.utc),
+            dt.datetime(2026, 10, 25, 2, 30),  # noqa: DTZ001 - local time
+        ),
     ],
 )
 def test_what_is_stored_has_the_type_of_the_state(kind: str, given_value: object, stored: object) -> None:
+    """At once, and after it was stored."""
     probed = Probed(s=ValueStateDescriptor("s", kind))
-    assert probed.do(lambda p: p.s.update(given_value) or p.s.value()) == stored
+    assert repr(probed.do(lambda p: p.s.update(given_value) or p.s.value())) == repr(stored)
+    assert repr(probed.do(lambda p: p.s.value())) == repr(stored)
 
 
 def test_list() -> None:
@@ -155,6 +171,40 @@ def test_reducing() -> None:
     assert probed.do(lambda p: p.s.get()) is None
     assert probed.do(lambda p: p.s.add(1) or p.s.add(2) or p.s.get()) == 3
     assert probed.do(lambda p: p.s.add(None) or p.s.get()) is None
+
+
+def test_a_sum_of_decimals_has_all_digits() -> None:
+    """Python's own sum has 28."""
+    probed = Probed(s=ReducingStateDescriptor("s", "sum", "decimal(38,10)"))
+    for number in ("1234567890123456789012345678.1234567890", "0.0000000001"):
+        probed.do(partial(lambda number, p: p.s.add(Decimal(number)), number))
+    assert probed.do(lambda p: p.s.get()) == Decimal("1234567890123456789012345678.1234567891")
+
+
+class Balance(Mean):
+    """Forgets what it has when that comes to nothing."""
+
+    def add(self, value: int, accumulator: Any) -> Any:
+        n, total = super().add(value, accumulator)
+        return (n, total) if total else None
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "fresh"),
+    [
+        (ReducingStateDescriptor[int]("s", lambda a, b: a + b or None, "bigint"), 7),
+        (AggregatingStateDescriptor("s", Balance(), "n bigint, sum bigint"), 7.0),
+        (FoldingStateDescriptor[int, int]("s", 1, lambda acc, v: acc + v or None, "bigint"), 8),
+    ],
+    ids=["reducing", "aggregating", "folding"],
+)
+def test_a_function_that_gives_none_clears(descriptor: StateDescriptor, fresh: Any) -> None:
+    """As in Flink's heap backend: the next value is the first one again."""
+    first, second = (5, -6) if descriptor.kind == "folding" else (5, -5)
+    probed = Probed(s=descriptor)
+    assert probed.do(lambda p: p.s.add(first) or p.s.add(second) or p.s.get()) is None
+    assert probed.harness.number_of_keys("s") == 0
+    assert probed.do(lambda p: p.s.add(7) or p.s.get()) == fresh
 
 
 def test_aggregating() -> None:
@@ -233,6 +283,19 @@ def test_an_iterator_removes(mapped: Probed, view: str) -> None:
     assert len(mapped.do(lambda p: list(p.s))) == 1
 
 
+def test_an_iterator_removes_under_the_key_it_walks(mapped: Probed) -> None:
+    for key in "ab":
+        mapped.do(lambda p: p.s.put("x", 1), key)
+    walks: list[Any] = []
+    mapped.harness.process_all(
+        [
+            ("a", lambda p, _: walks.append(p.s.items())),
+            ("b", lambda *_: [next(walks[0]), walks[0].remove()]),
+        ]
+    )
+    assert [mapped.do(lambda p: list(p.s), key) for key in "ab"] == [[], ["x"]]
+
+
 @pytest.mark.parametrize("change", [lambda s: s.put("new", 1), lambda s: s.remove("x"), lambda s: s.clear()])
 def test_a_map_is_not_changed_while_it_is_walked(mapped: Probed, change: Callable[[Any], None]) -> None:
     """Row M4."""
@@ -284,6 +347,38 @@ def test_order_of_keys(kind: str, ordered: list[Any]) -> None:
     probed.do(lambda p: [p.s.put(key, i) for i, key in reversed(list(enumerate(ordered)))])
     assert probed.do(lambda p: list(p.s.values())) == list(range(len(ordered)))
     assert probed.do(lambda p: [p.s.first_entry()[1], p.s.last_entry()[1]]) == [0, len(ordered) - 1]
+
+
+EARLIER = dt.datetime(2026, 10, 25, 2, 45)  # noqa: DTZ001 - local time
+LATER = dt.datetime(2026, 10, 25, 2, 15, fold=1)  # noqa: DTZ001 - local time
+SAME_TIME = (EARLIER, EARLIER.replace(fold=1))
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_order_of_instants_where_clocks_go_back(wrapped: bool) -> None:
+    """Each is one key; the order is that of the instants, not that of what clocks show."""
+    times = [EARLIER, LATER, SAME_TIME[1]]
+    names = [Row(at=time) for time in times] if wrapped else times
+    probed = Probed(s=SortedMapStateDescriptor("s", "at timestamp" if wrapped else "timestamp", "bigint"))
+    probed.do(lambda p: p.s.first_entry() or [p.s.put(name, i) for i, name in reversed(list(enumerate(names)))])
+    for _ in range(2):
+        assert probed.do(lambda p: list(p.s.values())) == [0, 1, 2]
+        assert probed.do(lambda p: [p.s.get(name) for name in names]) == [0, 1, 2]
+        assert probed.do(lambda p: [value for _, value in p.s.sub_iterator(names[1], names[2])]) == [1]
+    probed.do(lambda p: p.s.first_entry() and p.s.remove(names[0]))
+    assert probed.do(lambda p: [p.s.first_entry()[1], *p.s.values()]) == [1, 1, 2]
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(("how", "found"), [("min", SAME_TIME[0]), ("max", SAME_TIME[1])])
+@pytest.mark.parametrize("order", [SAME_TIME, SAME_TIME[::-1]])
+def test_extremes_of_instants_where_clocks_go_back(how: str, found: dt.datetime, order: Any) -> None:
+    """Whether a value comes with a zone or without one."""
+    probed = Probed(s=ReducingStateDescriptor("s", how, "timestamp"))
+    for value in (*order, found.astimezone(dt.timezone.utc)):
+        probed.do(partial(lambda value, p: p.s.add(value), value))
+    assert repr(probed.do(lambda p: p.s.get())) == repr(found)
 
 
 @given(st.sets(st.integers(-20, 20)), st.integers(-21, 21), st.integers(-21, 21))

@@ -11,13 +11,15 @@ import pytest
 from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql import types as spark_types
 
 import keygroups as kg
 from keygroups.configure import PROVIDER_CLASS
 from keygroups.errors import SettingError
 from keygroups.functions import Context, KeyedProcessFunction, OutputTag, RuntimeContext
 from keygroups.state import StateError, ValueStateDescriptor
-from streams.functions import COUNTS, LATE, Count, Sorter
+from keygroups.streams.side_outputs import row_of
+from streams.functions import COUNTS, LATE, WORDS, Count, Sorter
 from streams.stream import Stream
 from streams.test_process import EVENTS
 from support.spark import PROVIDERS, session_with
@@ -175,6 +177,18 @@ def test_a_row_that_fails_leaves_nothing_behind(
     with pytest.raises(StreamingQueryException, match=message):
         stream.run(count(AtRow(action)))
     assert {tuple(row) for row in stream.run(count(AtRow(lambda _, __, ___: None)))} == {("a", 1), ("b", 1), ("a", 2)}
+
+
+@pytest.mark.parametrize("row", [None, {"user": "a", "m": 1}], ids=["None", "another field"])
+def test_a_wrong_row_of_a_side_output(row: Any) -> None:
+    """It would become a row of the main output, or one with a null."""
+    make = row_of(spark_types.StructType(), [WORDS, LATE], "count")
+    assert make((LATE, {"user": "a"})) == (None, {"user": "a"})
+    assert make((WORDS, None)) == ((None,), None)
+    with pytest.raises(
+        StateError, match=r"'count' gave a wrong row for side output 'late' .expected struct<user:string,n:bigint>, fo"
+    ):
+        make((LATE, row))
 
 
 def test_an_operator_keeps_its_name(stream: Stream) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import struct
 from collections.abc import Callable, Mapping
@@ -100,7 +101,11 @@ def _single(value: Any) -> Any:
 _SIMPLE: Final[dict[type[spark.DataType], Form]] = {
     spark.FloatType: _single,
     spark.DoubleType: lambda value: float(value) if type(value) is int else value,
-    spark.BinaryType: lambda value: bytearray(value) if isinstance(value, bytearray) else value,
+    spark.BinaryType: lambda value: bytes(value) if isinstance(value, bytearray) else value,
+    spark.DateType: lambda value: value.date() if isinstance(value, dt.datetime) else value,
+    spark.TimestampNTZType: lambda value: (
+        value.replace(tzinfo=None, fold=0) if isinstance(value, dt.datetime) else value
+    ),
 }
 
 
@@ -112,6 +117,8 @@ def frozen(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, float) and math.isnan(value):
         return "NaN"  # Spark's NaN equals itself
+    if isinstance(value, dt.datetime) and value.fold:
+        return value.replace(fold=0), value.fold  # the second of two instants of one local time
     return value
 
 
@@ -127,22 +134,31 @@ def _long(what: str) -> Form:
 
 
 def _struct(kind: spark.StructType) -> Form:
-    make = spark.Row(*kind.names)
+    make, names = spark.Row(*kind.names), set(kind.names)
     fields = [copy_of(field.dataType) for field in kind.fields]
 
     def copied(value: Any) -> Any:
         if value is None:
             return None
-        values = [value.get(name) for name in kind.names] if isinstance(value, Mapping) else list(_sequence(value))
+        if not isinstance(value, Mapping):
+            values = _sequence(value)
+        elif value.keys() <= names:
+            values = [value.get(name) for name in kind.names]
+        else:
+            raise ValueError(f"{value!r} has other fields")
         return make(*(field(part) for field, part in zip(fields, values, strict=True)))
 
     return copied
 
 
 def _text(value: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    raise TypeError(f"{value!r} is no text")  # Spark's own check lets everything pass
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")  # Spark's own check lets everything pass
+    if not value.isascii():
+        value.encode()  # a lone surrogate cannot be stored
+    return value
 
 
 def _sequence(value: Any) -> list[Any] | tuple[Any, ...]:

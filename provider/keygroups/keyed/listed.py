@@ -16,6 +16,7 @@ from keygroups.keyed.life import Life
 from keygroups.keyed.many import Given
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.tables import Entry, ListTable
+from keygroups.rows.encode import has_none
 from keygroups.segment.arrays import mask
 from keygroups.state.arrow import array_maker
 from keygroups.state.batch_keys import BatchKeys
@@ -89,7 +90,7 @@ class Listed(ListState[Any]):
         if values is None:
             raise StateError(f"list state {self._name!r} was given None for a list", fix="clear it with clear()")
         listed = list(values)
-        if None in listed:
+        if has_none(listed):
             raise StateError(f"list state {self._name!r} was given None for an element", fix="leave it out")
         return [self._life.begin(self._form(value)) for value in listed]
 

@@ -66,8 +66,12 @@ class Mapped(MapState[Any, Any]):
 
     def remove(self, key: Any) -> None:
         """Remove an entry; nothing happens if it is absent."""
+        self.remove_entry(self._key(), self._formed_key(key))
+
+    def remove_entry(self, key: Any, name: Any) -> None:
+        """Remove an entry of any key: a walk goes on under the key it began with."""
         self.changes += 1
-        self._table.remove(self._key(), self._formed_key(key))
+        self._table.remove(key, name)
 
     def clear(self) -> None:
         """Remove all entries."""
@@ -196,5 +200,5 @@ class Entries(Iterator[Any]):
         """
         if not self._last:
             raise StateError("there is no entry to remove", fix="call remove() once after each next()")
-        self._state.remove(self._last.pop())
+        self._state.remove_entry(self._key, self._last.pop())
         self._changes = self._state.changes

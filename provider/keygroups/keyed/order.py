@@ -8,9 +8,14 @@ from typing import Any
 
 from pyspark.sql import types as spark
 
+from keygroups.rows.scalars import micros_of
+
 
 def order_of(kind: spark.DataType) -> Callable[[Any], Any]:
-    """Give what sorts values of a type: None first, NaN after all other numbers, texts by their code points."""
+    """Give what sorts values of a type: None first, NaN after all other numbers, texts by their code points.
+
+    Of the two instants of one local time, where clocks go back, the earlier one comes first.
+    """
     if isinstance(kind, spark.StructType):
         fields = [order_of(field.dataType) for field in kind.fields]
         return lambda value: _nulls_first(value, lambda row: tuple(f(v) for f, v in zip(fields, row, strict=True)))
@@ -20,6 +25,8 @@ def order_of(kind: spark.DataType) -> Callable[[Any], Any]:
         )
     if isinstance(kind, spark.BinaryType):
         return lambda value: _nulls_first(value, bytes)
+    if isinstance(kind, spark.TimestampType):
+        return lambda value: _nulls_first(value, micros_of)
     return lambda value: _nulls_first(value, lambda same: same)
 
 

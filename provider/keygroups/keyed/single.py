@@ -120,7 +120,11 @@ class _Folding(_Single):
             self.clear()
             return
         seen = self._life.visible(self._table.read(self._key()))
-        self._write(self._folded(None if seen is None else seen[0], value))
+        folded = self._folded(None if seen is None else seen[0], value)
+        if folded is None:
+            self.clear()
+        else:
+            self._write(folded)
 
     def get(self) -> Any:
         """Give what has come of the values, None if there are none."""
@@ -153,7 +157,8 @@ class _Folding(_Single):
         """What is stored after values were added, value by value."""
         stored = values_of(old)
         for group, value in zip(groups.tolist(), values_of(given), strict=True):
-            stored[group] = self._form(self._folded(stored[group], value))
+            folded = self._folded(stored[group], value)
+            stored[group] = None if folded is None else self._form(folded)
         return stored
 
     def _results(self, stored: pa.Array) -> pa.Array:
@@ -161,7 +166,7 @@ class _Folding(_Single):
 
     @abstractmethod
     def _folded(self, old: Any, value: Any) -> Any:
-        """What is stored after a value was added; ``old`` is None before the first."""
+        """What is stored after a value was added, None for nothing; ``old`` is None before the first."""
 
     def _result(self, stored: Any) -> Any:
         return stored

@@ -140,7 +140,7 @@ def is_mutable(kind: spark.DataType) -> bool:
     """Tell whether a value of a type can be changed, or holds one that can."""
     if isinstance(kind, spark.StructType):
         return any(is_mutable(field.dataType) for field in kind.fields)
-    return isinstance(kind, spark.ArrayType | spark.MapType | spark.BinaryType)
+    return isinstance(kind, spark.ArrayType | spark.MapType | PickleType)
 
 
 def copier(kind: spark.DataType, copied: Callable[[Any], Any]) -> Callable[[Any], Any] | None:

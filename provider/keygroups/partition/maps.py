@@ -157,9 +157,13 @@ class FileMaps:
                     rows.remove(key, entries.locator, stored)
         for (key, entries, stored, exists), value in zip(live, self.form.encode(values), strict=True):
             rows.put(key, entries.locator, stored, value, exists=exists)
+        self.forget()
+        return rows
+
+    def forget(self) -> None:
+        """Forget what was read and written, and where it lies."""
         self._maps = {}
         self.names.forget()
-        return rows
 
     def _of(self, key: Key) -> _Entries:
         entries = self._maps.get(key)

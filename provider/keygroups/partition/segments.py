@@ -30,6 +30,10 @@ class Segments:
         """Give the rows of a column family; None is one that the version does not have."""
         return Sealed([[block for block in blocks if block.family == number] for blocks in self._runs])
 
+    def close(self) -> None:
+        """Give back the files."""
+        self._runs = []
+
 
 def _blocks(path: Path) -> list[Block]:
     with path.open("rb") as file:

@@ -187,6 +187,9 @@ class FileTables:
         for kept in self.kept:
             kept.table.sealed.replace([])
             kept.spilled, kept.rewritten = [], []
+            if isinstance(kept.table, FileMaps):
+                kept.table.forget()
+        self._segments.close()
 
     def _timers(self, name: str) -> FileTimers:
         table = FileTimers(self._sealed(name), self._keys, self._view.max_parallelism)

@@ -19,6 +19,11 @@ def scaled(number: int, scale: int) -> Decimal:
     return Decimal((int(number < 0), tuple(map(int, str(abs(number)))), -scale))
 
 
+def added(one: Decimal, other: Decimal | int) -> Decimal:
+    """Give a sum with all its digits."""
+    return _EXACT.add(one, other)
+
+
 def rounded(value: Decimal, precision: int, scale: int) -> Decimal:
     """Give a value as a column of some precision has it.
 

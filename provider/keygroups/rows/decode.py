@@ -92,7 +92,7 @@ def decoder(kind: spark.DataType) -> Decode:
         case spark.StringType():
             return lambda places: [str(piece, "utf-8") for piece in places.pieces()]
         case spark.BinaryType():
-            made = unpickle if isinstance(kind, PickleType) else bytearray
+            made = unpickle if isinstance(kind, PickleType) else bytes
             return lambda places: [made(piece) for piece in places.pieces()]
         case spark.DecimalType():
             return lambda places: [
@@ -143,17 +143,10 @@ def _map(kind: spark.MapType) -> One:
 
     def decode(places: Bytes, start: int, size: int) -> dict[Any, Any]:
         length = int(places.words[start >> 3])
-        names = map(_hashable, keys(places, start + 8, length))
+        names = keys(places, start + 8, length)
         return dict(zip(names, values(places, start + 8 + length, size - 8 - length), strict=True))
 
     return decode
-
-
-def _hashable(key: Any) -> Any:
-    """A key as a dict can have it: bytes in place of a bytearray."""
-    if isinstance(key, bytearray):
-        return bytes(key)
-    return spark.Row(*key.__fields__)(*map(_hashable, key)) if isinstance(key, spark.Row) else key
 
 
 def bytes_of(values: Sequence[bytes]) -> Bytes:

@@ -23,6 +23,11 @@ Encode: TypeAlias = Callable[[Sequence[Any]], list[bytes]]
 """Gives the bytes of each value, none of which is None."""
 
 
+def has_none(values: Iterable[Any]) -> bool:
+    """Tell whether one of some values is None. Pickled ones, such as arrays of numpy, are not compared with ``==``."""
+    return type(None) in map(type, values)
+
+
 def row_encoder(schema: spark.StructType) -> Encode:
     """Give what encodes rows.
 
@@ -61,7 +66,7 @@ def _field(kind: spark.DataType) -> Field:
     pack = scalar.pack
 
     def words(values: Sequence[Any]) -> Words:
-        if None not in values:
+        if not has_none(values):
             return pack(list(values))
         result = np.zeros(len(values), np.int64)
         result[[value is not None for value in values]] = pack([value for value in values if value is not None])
@@ -93,7 +98,7 @@ def _each(one: Callable[[Any], bytes]) -> Encode:
 
 
 def _spread(values: Sequence[Any], encode: Encode) -> list[bytes | None]:
-    if None not in values:
+    if not has_none(values):
         return list(encode(values))
     found = iter(encode([value for value in values if value is not None]))
     return [None if value is None else next(found) for value in values]
@@ -116,7 +121,7 @@ def _rows(columns: Sequence[Sequence[Any]], fields: Sequence[tuple[Field, int]],
             tails.append([_padded(value).ljust(reserve, b"\0") for value in column])
         else:
             words[:, bits + number] = column
-        if None in values:
+        if has_none(values):
             null = np.array([value is None for value in values])
             words[null, number // 64] |= np.int64(np.uint64(1) << np.uint64(number % 64))
     return _joined(words, tails)

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
+from keygroups.rows.decimals import added
+from keygroups.rows.scalars import micros_of
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction
+
+
+def _sum(old: Any, new: Any) -> Any:
+    return added(old, new) if isinstance(old, Decimal) else old + new
 
 
 def _least(old: Any, new: Any) -> Any:
@@ -26,11 +33,17 @@ def _is_nan(value: Any) -> bool:
 
 
 REDUCES: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    "sum": lambda old, new: old + new,
+    "sum": _sum,
     "min": _least,
     "max": _greatest,  # NaN is Spark's greatest number
     "last": lambda _old, new: new,
 }
+REDUCES_OF_INSTANTS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    **REDUCES,
+    "min": lambda old, new: min(old, new, key=micros_of),
+    "max": lambda old, new: max(old, new, key=micros_of),
+}
+"""Those of timestamps, whose local times do not tell which of two is the earlier one where clocks go back."""
 
 
 class Count(AggregateFunction[Any, int, int]):
@@ -82,7 +95,7 @@ def built_in(name: str, known: dict[str, Any], state: str) -> Any:
 
     Args:
         name: The name.
-        known: ``REDUCES`` or ``AGGREGATIONS``.
+        known: ``REDUCES``, ``REDUCES_OF_INSTANTS`` or ``AGGREGATIONS``.
         state: Name of the state.
 
     Raises:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pyspark.sql.types import DataType, StructField, StructType
+from pyspark.sql.types import DataType, StructField, StructType, TimestampType
 
 from keygroups.rows.pickled import PickleType, has_pickles
-from keygroups.state.built_in import AGGREGATIONS, REDUCES, built_in
+from keygroups.state.built_in import AGGREGATIONS, REDUCES, REDUCES_OF_INSTANTS, built_in
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction, as_fold, as_reduce, check_aggregate
 from keygroups.state.ttl import StateTtlConfig
@@ -167,16 +167,17 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
     def __init__(
         self,
         name: str,
-        function: ReduceFunction[T] | Callable[[T, T], T] | str,
+        function: ReduceFunction[T] | Callable[[T, T], T | None] | str,
         type: str | DataType,  # noqa: A002
     ) -> None:
         """Check function, name and type."""
         super().__init__(name, type)
         self.built_in = function if isinstance(function, str) else None
-        self._function = built_in(function, REDUCES, name) if isinstance(function, str) else function
+        known = REDUCES_OF_INSTANTS if isinstance(self.type, TimestampType) else REDUCES
+        self._function = built_in(function, known, name) if isinstance(function, str) else function
         self.reduce = as_reduce(self._function, name)
 
-    def get_reduce_function(self) -> ReduceFunction[T] | Callable[[T, T], T]:
+    def get_reduce_function(self) -> ReduceFunction[T] | Callable[[T, T], T | None]:
         """Give the function."""
         return self._function
 
@@ -227,7 +228,7 @@ class FoldingStateDescriptor(StateDescriptor, Generic[T, ACC]):
         self,
         name: str,
         initial: ACC,
-        function: FoldFunction[T, ACC] | Callable[[ACC, T], ACC],
+        function: FoldFunction[T, ACC] | Callable[[ACC, T], ACC | None],
         type: str | DataType,  # noqa: A002
     ) -> None:
         """Check function, name and type."""

@@ -21,8 +21,8 @@ class ReduceFunction(ABC, Generic[T]):
     """Makes one value of two."""
 
     @abstractmethod
-    def reduce(self, value1: T, value2: T) -> T:
-        """Give the value of both, of the same type. ``value1`` is the older one."""
+    def reduce(self, value1: T, value2: T) -> T | None:
+        """Give the value of both, of the same type; None clears the state. ``value1`` is the older one."""
 
 
 class AggregateFunction(ABC, Generic[IN, ACC, OUT]):
@@ -33,8 +33,8 @@ class AggregateFunction(ABC, Generic[IN, ACC, OUT]):
         """Give an empty accumulator, a new one at each call."""
 
     @abstractmethod
-    def add(self, value: IN, accumulator: ACC) -> ACC:
-        """Give the accumulator with a value more; it may be the same object."""
+    def add(self, value: IN, accumulator: ACC) -> ACC | None:
+        """Give the accumulator with a value more; it may be the same object. None clears the state."""
 
     @abstractmethod
     def get_result(self, accumulator: ACC) -> OUT:
@@ -49,11 +49,11 @@ class FoldFunction(ABC, Generic[T, ACC]):
     """Adds values to an accumulator that begins with a given value."""
 
     @abstractmethod
-    def fold(self, accumulator: ACC, value: T) -> ACC:
-        """Give the accumulator with a value more."""
+    def fold(self, accumulator: ACC, value: T) -> ACC | None:
+        """Give the accumulator with a value more; None clears the state."""
 
 
-def as_reduce(function: ReduceFunction[T] | Callable[[T, T], T], name: str) -> Callable[[T, T], T]:
+def as_reduce(function: ReduceFunction[T] | Callable[[T, T], T | None], name: str) -> Callable[[T, T], T | None]:
     """Give the function of a reducing state as a callable.
 
     Raises:
@@ -64,7 +64,9 @@ def as_reduce(function: ReduceFunction[T] | Callable[[T, T], T], name: str) -> C
     return _callable(function, name, "a ReduceFunction or a callable (value, value) -> value")
 
 
-def as_fold(function: FoldFunction[T, ACC] | Callable[[ACC, T], ACC], name: str) -> Callable[[ACC, T], ACC]:
+def as_fold(
+    function: FoldFunction[T, ACC] | Callable[[ACC, T], ACC | None], name: str
+) -> Callable[[ACC, T], ACC | None]:
     """Give the function of a folding state as a callable.
 
     Raises:
@@ -85,7 +87,7 @@ def check_aggregate(function: object, name: str) -> None:
         raise StateError(f"state {name!r} has a wrong function", expected="an AggregateFunction", found=repr(function))
 
 
-def _callable(function: Callable[[ACC, T], ACC], name: str, expected: str) -> Callable[[ACC, T], ACC]:
+def _callable(function: Callable[[ACC, T], OUT], name: str, expected: str) -> Callable[[ACC, T], OUT]:
     if isinstance(function, type) or not callable(function):
         raise StateError(f"state {name!r} has a wrong function", expected=expected, found=repr(function))
     return function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 
 from keygroups.partition.task import PartitionTask
 
-PAGE: Final = 4096
+PAGE: Final = os.sysconf("SC_PAGESIZE")
 OBJECTS: Final = 100_000
 """New objects after which Python looks for unused cycles; 700 is its own number."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -70,10 +70,10 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
     """Give what makes a row of the result from a row of any output, where there are side outputs.
 
     Returns:
-        A function that raises ``StateError`` if the side output was not declared.
+        A function that raises ``StateError`` if the side output was not declared, or a row of it is None or has other
+        fields: Arrow would make null of these.
     """
     places = {tag.tag_id: i for i, tag in enumerate(tags)}
-    plain = [not isinstance(tag.type, spark.StructType) for tag in tags]
     nothing = (None,) * len(tags)
     width, names = len(output.fields), output.names
 
@@ -92,10 +92,24 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
         if place is None:
             raise undeclared(uid, tags, tag)
         side: list[Any] = list(nothing)
-        side[place] = (row,) if plain[place] else row
+        side[place] = _side_row(row, tags[place], uid)
         return (*(None for _ in names), *side)
 
     return make
+
+
+def _side_row(row: Any, tag: OutputTag, uid: str) -> Any:
+    kind = tag.type
+    if not isinstance(kind, spark.StructType):
+        return (row,)
+    if row is None or (isinstance(row, Mapping) and not row.keys() <= set(kind.names)):
+        raise StateError(
+            f"operator {uid!r} gave a wrong row for side output {tag.tag_id!r}",
+            expected=kind.simpleString(),
+            found=repr(row)[:200],
+            fix="yield the tag with a tuple that has a value for each column of its type",
+        )
+    return row
 
 
 def undeclared(uid: str, tags: Sequence[OutputTag], tag: OutputTag) -> StateError:
