@@ -94,11 +94,16 @@ def _value(spread: Spread | None, unit: str) -> str:
 def _targets(run: dict[str, Any]) -> str:
     if run["quick"]:
         return "Targets are not judged at small sizes."
-    found = missed(build(run["records"], Sizes(**run["sizes"])))
-    names = [f"{table.title}: {line.label} ({line.target})" for table, line in found]
-    if not names:
+    tables = build(run["records"], Sizes(**run["sizes"]))
+    found = missed(tables)
+    if not found:
         return "All targets are met."
-    return f"Targets that are missed ([why]({_PAGE}#why-targets-are-missed)): {'; '.join(names)}."
+    names: dict[str, list[str]] = {}
+    for table, line in found:
+        names.setdefault(table.title, []).append(f"{line.label} ({line.target})")
+    judged = sum(line.target is not None for table in tables for line in table.lines)
+    head = f"{len(found)} of {judged} targets are missed ([why]({_PAGE}#why-targets-are-missed)):"
+    return "\n".join([head, "", *(f"- {title}: {', '.join(labels)}" for title, labels in names.items())])
 
 
 def _machine(run: dict[str, Any]) -> Iterator[str]:

@@ -14,7 +14,7 @@ PYTHON: Final = ROOT / "provider" / "keygroups"
 SCALA: Final = ROOT / "jvm-shim"
 _KINDS: Final = {name for name in vars(errors) if name.endswith("Error")} - {"KeygroupsError"}
 _RAISED: Final = re.compile(
-    r"""(?:Failures\.(?:setting|version|retry|capacity|unavailable)|KeyGroupsException|capacity|cannotStart)\(
+    r"""(?:\b(?:setting|version|retry|capacity|unavailable)|KeyGroupsException|cannotStart)\(
     (?:"[a-z]+",\s|python,\s|[\w.() =>]+,\s)?\s*   # the kind, or another argument before the text
     (s?"(?:[^"\\]|\\.)*"(?:\s*\+\s*s?"(?:[^"\\]|\\.)*")*)""",
     re.VERBOSE,

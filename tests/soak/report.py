@@ -110,7 +110,7 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
     yield _paragraph("""
         Not judged: a batch's time, since other processes share the machine; and classes with compiled code, which the
         JVM bounds (ReservedCodeCacheSize) and goes on to improve. A class a batch is Spark's: it compiles the watermark
-        into a predicate. Classes go with a collection of the heap, one at each peak and trough.""")
+        into a predicate. Collections of the heap unload them, one at each peak and trough.""")
 
 
 def _paragraph(text: str) -> str:

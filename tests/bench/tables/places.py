@@ -75,12 +75,12 @@ def s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
         peers = [record for record in records_of(records, "s3", variant=variant) if record["provider"] != OURS]
         if found := [*peers, *records_of(ours, "s3", variant="default")]:
             title = f"Spark's providers with the {variant} file manager"
-            headline = f"requests to S3 for state, a partition and batch: {title}"
+            headline = f"requests to S3 for state per partition and batch: {title}"
             lines = [
                 line(found, "requests for state a partition, count", a_partition("requests"), Target(3.0), headline),
                 line(found, "of them PUT, count", a_partition("puts")),
                 line(found, "of them DELETE or bulk delete, count", a_partition("deletes")),
-                line(found, "batch, s", each("batch", 1e3, sizes.s3_warm_batches)),
+                line(found, "batch, s", each("batch", 1e3, sizes.s3_warm_batches), headline=f"batch on S3: {title}"),
             ]
             set_for_ours = records_of(ours, "s3", variant="abortable") if variant == "abortable" else []
             if set_for_ours:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from lines import Table, Target
 from plan import Sizes
 from tables.values import BOTH, Record, Value, between, cases, each, line, per_row, percentile, records_of, times
+
+_BESIDE_A_MERGE: Final = "commit p99 during a merge of all rows compared with none"
 
 
 def spi(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
@@ -21,7 +24,7 @@ def spi(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         lines = [
             line(case, "get, us/row", get, Target(0.3), f"get, {keys}" if single else ""),
             line(case, "put, us/row", put, Target(0.4), f"put, {keys}" if single else ""),
-            line(case, "commit, us/row put", commit, None, f"commit of {rows}, a row" if single else ""),
+            line(case, "commit, us/row put", commit, None, f"commit of {rows}, per row" if single else ""),
             line(case, "get + put + commit, us/row", whole, Target(1.0), f"get + put + commit, {keys}, {value}"),
             line(case, "iterate, us/row", per_row("iterate", "keys")),
             line(case, "getStore, ms", each("begin", 1e6)),
@@ -58,13 +61,13 @@ def grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         least, most = (f([r["keys"] for r in found]) for f in (min, max))
         p50 = percentile("commit", 50)
         large, small = ([p50(r) for r in found if r["keys"] == keys] for keys in (most, least))
-        lines.append(between(f"commit p50, {most:,} keys by {least:,} keys", large, small, 1.5))
+        lines.append(between(f"commit p50 with {most:,} keys compared with {least:,} keys", large, small, 1.5))
         if case := records_of(records, "merging"):
             p99, merging, keys = percentile("commit", 99), percentile("merging", 99), f"{case[0]['keys']:,} keys"
             lines += [
                 line(case, f"{keys}, nothing merged: commit p99, ms", p99),
                 line(case, f"{keys}, all of the state merged beside: commit p99, ms", merging),
-                between(f"commit p99 by that without a merge, {keys}", [*map(merging, case)], [*map(p99, case)], 2.0),
+                between(f"{_BESIDE_A_MERGE}, {keys}", [*map(merging, case)], [*map(p99, case)], 2.0),
             ]
         title = f"Commit latency as the state grows: {found[0]['rows']:,} rows a batch"
         yield Table(title, lines, "Maintenance runs beside the batches, every tenth. Keygroups alone.")
@@ -77,7 +80,7 @@ def memory(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     for title, case in cases(records_of(records, "memory")):
         limit = 2.0 if case[0]["value_longs"] == 1 else 1.3
         bytes_of_rows = growth("resident", lambda r: r["figures"]["rows"])
-        headline = f"memory of {title}: JVM and store process, a byte of keys and values"
+        headline = f"resident memory per byte of keys and values: {title}"
         lines = [
             line(case, "resident, per byte of UnsafeRows, bytes", bytes_of_rows, Target(limit), headline),
             line(case, "resident, bytes/row", growth("resident", lambda r: r["keys"])),
