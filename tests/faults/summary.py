@@ -27,7 +27,7 @@ SECTION = """
 ## Commit {commit}{dirty}
 
 {first} to {last}, {batches} batches a run. Checked out, oldest first: {trees}. These have the same shim and store
-process but for keyed functions.
+process except for keyed functions.
 
 | fault | effective when | injected | effective | runs | restarts | attempts compared | rows and state |
 | --- | --- | --- | --- | --- | --- | --- | --- |

@@ -94,7 +94,7 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
         Their number and length rise and fall in waves of {wave.period} batches, up to {most:,.0f} rows in the state.
         The memory budget of {BUDGET} MB (keyGroups.memoryBudget) is more than the state takes in a trough and less than
         it takes at a peak, when values beyond {MAPPED} MB (keyGroups.mappedValueBytes) are only in local files.
-        Blocks have 1 MB (keyGroups.blockBytes). Other settings are the defaults but for minBatchesToRetain (10),
+        Blocks have 1 MB (keyGroups.blockBytes). Other settings are the defaults except for minBatchesToRetain (10),
         maintenanceInterval (1 s), Spark's histories for its UI (50 jobs), a heap of {HEAP:,} MB that is there from the
         start, and TrimNativeHeapInterval (2 s): memory that the JVM has freed goes back to the system. Without that the
         C library keeps what the compiler needs at times: other memory then rises by 12 MB in
