@@ -36,7 +36,18 @@ def _unneeded(folder: Path, retain: int) -> list[Path]:
     earliest = min(_parts(path)[2] for path in retained)
     needed = {name for path in retained for name in (path.name, *_listed(path))}
     files = [path for path in folder.iterdir() if path.is_file() and path.name not in needed]
-    return [path for path in files if int(_parts(path)[1]) < oldest and _parts(path)[2] < earliest]
+    return [path for path in files if int(_parts(path)[1]) < oldest and _waits_until(path) < _begun(earliest)]
+
+
+def _begun(id_: str) -> int:
+    """Microseconds since 1970."""
+    return int(id_[:16], 16)
+
+
+def _waits_until(path: Path) -> int:
+    """Who did not see a segment listed does not know whether its writer is about to list it, for an hour."""
+    kind, _, id_ = _parts(path)
+    return _begun(id_) + (3600 * 1_000_000 if kind == "s" else 0)
 
 
 def _listed(path: Path) -> list[str]:

@@ -78,6 +78,7 @@ class FileHarness:
         self._seen: set[bytes] = set()
         self.output: list[Any] = []
         self.metrics: Any = None
+        self.next_timer: int | None = None
         self.spill_every = 0
         self.spill_while_firing = self.most_waiting = 0
         self._batch([])
@@ -185,7 +186,9 @@ class FileHarness:
         view = self._view()
         with closing(PartitionTask(self._function, view, schema, self._context)) as task:
             yield task, schema
-        self._commit(decode((Path(view.folder) / WRITTEN).read_bytes(), Written))
+        written = decode((Path(view.folder) / WRITTEN).read_bytes(), Written)
+        self.next_timer = written.next_timer
+        self._commit(written)
 
     def _view(self) -> View:
         families = {

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from keygroups.functions import Context, OnTimerContext, TimeDomain
+from keygroups.functions import Context, KeyedProcessFunction, OnTimerContext, TimeDomain
+from keygroups.partition.timers import FileTimers
 from keygroups.state import (
     ListStateDescriptor,
     MapStateDescriptor,
@@ -387,3 +388,45 @@ def test_a_task_gives_its_files_back(fails: bool) -> None:
 def test_reserved_names_are_refused(name: str) -> None:
     with pytest.raises(StateError, match="has a reserved name"):
         ValueStateDescriptor(name, "bigint")
+
+
+class Timer(KeyedProcessFunction):
+    """Sets and deletes processing timers."""
+
+    def process_element(self, value: Any, ctx: Context) -> None:
+        timers = ctx.timer_service()
+        change = timers.delete_processing_time_timer if value.deletes else timers.register_processing_time_timer
+        change(value.time)
+
+    def on_timer(self, timestamp: int, ctx: OnTimerContext) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("window", [1, 3, 10_000])
+def test_the_next_timer_lies_behind_those_that_were_deleted(window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timeouts leave many: each row of a key deletes one and sets another."""
+    made = FileTimers.__init__
+
+    def narrow(self: FileTimers, *arguments: Any) -> None:
+        made(self, *arguments)
+        self.window = window
+
+    monkeypatch.setattr(FileTimers, "__init__", narrow)
+    rng, known, now, times = random.Random(window), set[tuple[str, int]](), 0, 0
+    harness = FileHarness(Timer(), lambda row: row["key"])
+    for number in range(60):
+        key, time, deletes = rng.choice("abcd"), rng.randrange(1, 200), rng.random() < 0.6
+        if deletes and known:
+            key, time = rng.choice(sorted(known))
+        harness.process({"key": key, "time": time, "deletes": deletes})
+        (known.discard if deletes else known.add)((key, time))
+        known = {(key, time) for key, time in known if time > now}
+        assert harness.next_timer == min((time for _, time in known), default=None)
+        times += harness.next_timer is not None
+        if number % 20 == 10:
+            harness.compact()
+        if number % 20 == 15:
+            now = number
+            harness.advance_processing_time(now)
+    assert times > 20
+    harness.close()

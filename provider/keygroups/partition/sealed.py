@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -136,15 +135,6 @@ class Sealed:
             for span in _spans(blocks, start, stop)
         ]
 
-    def in_order(self, locator: int) -> Iterator[tuple[bytes, Place]]:
-        """Give the newest row of each key from a locator on, tombstones too, in the order of the keys."""
-        last = None
-        walks = (_walk(number, blocks, locator) for number, blocks in enumerate(self._segments))
-        for key, _, block, row in heapq.merge(*walks):
-            if key != last:
-                last = key
-                yield key, Place(block, row)
-
 
 def _rows_until(blocks: list[Block], bound: Bound) -> int:
     """How many rows of a segment are not beyond a bound."""
@@ -175,9 +165,3 @@ def _spans(blocks: list[Block], start: int, end: int) -> Iterator[Span]:
         if low < high:
             yield Span(block, low, high)
         at += len(block)
-
-
-def _walk(number: int, blocks: list[Block], locator: int) -> Iterator[tuple[bytes, int, Block, int]]:
-    for block in blocks:
-        for row in range(int(np.searchsorted(block.locator, np.uint64(locator))), len(block)):
-            yield key_at(block, row), number, block, row

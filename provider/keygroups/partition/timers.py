@@ -109,9 +109,11 @@ class FileTimers:
         """Give the time of the next timer after one; all until then have fired."""
         times = [timestamp for (timestamp, _), is_set in self._changes.items() if is_set]
         gone = {_stored_key(timestamp, key.data) for (timestamp, key), is_set in self._changes.items() if not is_set}
-        for stored, place in self.sealed.in_order(_locator(_ordered(now))):
-            if stored not in gone and not is_tombstone(place.block, np.array([place.row]))[0]:
-                times.append(_time(stored))
+        after = _last(now)
+        while after != END:
+            after, spans = self.sealed.window(after, END, self.window)
+            if left := [stored for stored, _ in _live(spans) if stored not in gone]:
+                times.append(_time(min(left)))
                 break
         return min(times, default=None)
 
@@ -144,14 +146,7 @@ class FileTimers:
 
     def _stored(self, spans: Iterable[Span]) -> list[tuple[int, Key]]:
         """The timers of rows, newest segment first."""
-        newest: dict[bytes, int | None] = {}
-        for block, start, end in spans:
-            stored = block.key.slice(start, end - start).to_pylist()
-            dead = is_tombstone(block, np.arange(start, end)).tolist()
-            key_groups = block.key_group[start:end].tolist()
-            for one, is_dead, group in zip(stored, dead, key_groups, strict=True):
-                newest.setdefault(one, None if is_dead else group)
-        live = [(one, group) for one, group in newest.items() if group is not None]
+        live = _live(spans)
         data = [one[ORDER_BYTES + TIME_BYTES :] for one, _ in live]
         return list(zip((_time(one) for one, _ in live), self._seen(data, [group for _, group in live]), strict=True))
 
@@ -161,8 +156,22 @@ class FileTimers:
         return [keys[one] for one in data]
 
 
+def _live(spans: Iterable[Span]) -> list[tuple[bytes, int]]:
+    """The stored keys of rows, newest segment first, that are no tombstones, and their key groups."""
+    newest: dict[bytes, int | None] = {}
+    for block, start, end in spans:
+        stored = block.key.slice(start, end - start).to_pylist()
+        dead = is_tombstone(block, np.arange(start, end)).tolist()
+        key_groups = block.key_group[start:end].tolist()
+        for one, is_dead, group in zip(stored, dead, key_groups, strict=True):
+            newest.setdefault(one, None if is_dead else group)
+    return [(one, group) for one, group in newest.items() if group is not None]
+
+
 FIRST: Final = Bound(0, b"")
 """Before all timers."""
+END: Final = Bound((1 << 64) - 1, b"")
+"""Behind all timers."""
 
 
 def _last(timestamp: int) -> Bound:
