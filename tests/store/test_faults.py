@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from keygroups.checkpoint.manifest import read_manifest
+from keygroups.checkpoint.names import parse_name
 from store.driver import PREFIX, Driver, Rows, as_rows, kill_servers, server_processes
 
 FAILURE = (Py4JJavaError, PySparkException)
@@ -191,10 +192,13 @@ def test_retention_keeps_versions_loadable(spark: SparkSession, tmp_path: Path) 
     older = {path.name for path in files(tmp_path, "*") if int(path.name[1:21]) < 10}
     kept = {str(name) for name in needed if name.version < 10}
     assert older >= kept
-    _, oldest = retained[0].stem.split("_")
-    for name in older - kept:  # merged after version 10 was written: another executor may list it
-        assert name.startswith("s")
-        assert Path(name).stem.split("_")[1] > oldest
+    oldest = parse_name(retained[0].name)
+    for name in older - kept:  # merged segments: who has seen no version list one gives its writer an hour to do so
+        segment = parse_name(name)
+        assert segment
+        assert segment.kind == "segment"
+        assert oldest
+        assert segment.begun + 3600 * 10**6 > oldest.begun
     fresh.close()
     for version in (10, 11, 12):
         again = Driver(spark, tmp_path, conf)
