@@ -161,6 +161,24 @@ def test_what_was_listed_goes_with_the_versions_that_list_it(local: LocalStore) 
     assert upload.name not in local.clean_up(retain=2)
 
 
+def test_what_was_merged_again_before_a_version_listed_it_goes(local: LocalStore) -> None:
+    """This process has written it, so it knows that nobody is about to list it."""
+    parent = two_versions(local)
+    upload = local.compact()
+    for number in range(1, 4):
+        rows = {20 * number + n: n for n in range(20)}
+        parent = local.write(local.store.known(parent.key), rows, 20 * number + 20)
+    local.store.uploaded(upload.name, success=True)
+    again = local.compact()
+    local.store.uploaded(again.name, success=True)
+    for number in range(4, 8):
+        parent = local.write(local.store.known(parent.key), {20 * number: 1}, 80 + number - 3)
+    listed = {str(ref.name) for ref in local.manifest(parent).segments}
+    assert again.name in listed
+    assert upload.name not in listed
+    assert upload.name not in local.clean_up(retain=1)
+
+
 def test_an_upload_that_took_too_long_is_made_again(local: LocalStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """By now another executor may delete its file."""
     parent = two_versions(local)

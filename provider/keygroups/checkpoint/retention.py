@@ -10,7 +10,7 @@ from typing import Final
 from keygroups.checkpoint.names import FileName, parse_name, parse_temporary
 
 _UNLISTED_MICROS: Final = 3600 * 1_000_000
-"""A segment that no version is known to list stays for as long after the oldest retained version as this."""
+"""For so long another process may be about to list a segment that it has written."""
 _UPLOAD_MICROS: Final = _UNLISTED_MICROS // 2
 """A segment whose upload took longer is not listed any more: the rest is for clocks that differ."""
 
@@ -34,20 +34,20 @@ def unreferenced_files(
     names: Iterable[str],
     oldest: int,
     references: Mapping[str, frozenset[str]],
-    published: AbstractSet[str] = frozenset(),
+    known: AbstractSet[str] = frozenset(),
 ) -> list[str]:
     """Names of the files in a store's folder that no retained version needs.
 
     A file of version ``oldest`` or later always stays: an attempt elsewhere may just have written it. So does a segment
-    that another executor may list in its next version: one that was begun after the oldest retained version file or, if
-    no version is known to have listed it, an hour before that. A file that is being uploaded is judged by its final
+    that another process may list in its next version: one that was begun after the oldest retained version file or, if
+    nothing is known of it, an hour before that. A file that is being uploaded is judged by its final
     name.
 
     Args:
         names: all names in the folder.
         oldest: the oldest retained version.
         references: for every retained version file the names it refers to.
-        published: names that some version has listed.
+        known: names that some version has listed, or that this process has written: no other is the first to list them.
     """
     names = list(names)
     needed = frozenset().union(*references.values())
@@ -57,7 +57,7 @@ def unreferenced_files(
     def may_go(file: FileName) -> bool:
         if file.version >= oldest or str(file) in needed:
             return False
-        waits = 0 if str(file) in published else _UNLISTED_MICROS
+        waits = 0 if str(file) in known else _UNLISTED_MICROS
         return file.kind != "segment" or file.begun + waits <= earliest
 
     files = ((name, parse_name(name) or parse_temporary(name)) for name in names)

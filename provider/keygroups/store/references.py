@@ -23,7 +23,7 @@ class References:
         self._store = store
         self._lock = threading.Lock()
         self._listed: dict[str, frozenset[str]] = {}
-        self._published: set[str] = set()
+        self._known: set[str] = set()
         self._loans = Loans(store)
 
     def record(self, path: str, references: Iterable[FileRef]) -> None:
@@ -31,7 +31,12 @@ class References:
         listed = frozenset(str(ref.name) for ref in references if ref.store == self._store)
         with self._lock:
             self._listed[path] = listed
-            self._published |= listed
+            self._known |= listed
+
+    def written(self, name: str) -> None:
+        """Record a segment that this process has written: no other is the first to list it."""
+        with self._lock:
+            self._known.add(name)
 
     def files_to_delete(self, latest: int, retain: int, in_use: frozenset[str], downloads: Downloads) -> list[str]:
         """Names in the store's folder that retention may delete.
@@ -57,9 +62,9 @@ class References:
             # Not by the listing: it may be older than the latest version file.
             self._listed = {path: listed for path, listed in self._listed.items() if _version(path) >= oldest - 1}
             own = {path: listed for path, listed in self._listed.items() if _version(path) >= oldest}
-            self._published &= set(names).union(*self._listed.values())
-            published = frozenset(self._published)
-        if not (old := unreferenced_files(names, oldest, {**own, "": in_use}, published)):
+            self._known &= in_use.union(names, *self._listed.values())
+            known = frozenset(self._known)
+        if not (old := unreferenced_files(names, oldest, {**own, "": in_use}, known)):
             return []
         # A borrower may be a version behind: its task of the latest batch may still be running.
         lent = self._loans.lent(names, min(oldest, latest - 1), downloads, lambda paths: self._of(paths, downloads))

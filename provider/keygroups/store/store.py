@@ -231,6 +231,7 @@ class Store:
     def uploaded(self, name: str, *, success: bool) -> None:
         """The upload of a compacted segment has ended. See ``Compaction.uploaded``."""
         self._compaction.uploaded(name, success=success)
+        self._references.written(name)
 
     def files_to_delete(self, retain: int, downloads: Downloads) -> list[str]:
         """Names of checkpoint files that no retained version needs. Raises Wanted, CheckpointError."""
