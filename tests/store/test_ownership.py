@@ -17,7 +17,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from store.driver import PREFIX, Driver, kill_servers, room_for_indexes_alone, server_processes
+from store.driver import PREFIX, Driver, field, kill_servers, room_for_indexes_alone, server_processes
 from store.test_families import family_driver
 from store.test_faults import FAILURE, fails, files, needs_mount, small_disk
 from support.processes import wait_for
@@ -26,6 +26,8 @@ from support.spark import session_with
 GRACE_SECONDS = 15
 ROWS = 20_000
 """Five times as many are garbage enough for a thorough merge, and too little for one after a commit."""
+DISK_BUDGET = "7m"
+"""Five runs of ROWS rows fit, a merge of them beside them does not."""
 
 
 def test_a_scan_of_a_session_that_has_ended_touches_no_memory(spark: SparkSession, tmp_path: Path) -> None:
@@ -262,14 +264,74 @@ def test_a_merged_segment_that_cannot_be_mapped_is_uploaded_later(
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (1, limits[1]))
         try:
             os.kill(server.pid, SIGCONT)
-            with fails("Too many open files"):
-                maintained.result()
+            maintained.result()
         finally:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
     assert files(tmp_path / "checkpoint", "s*") == before
     driver.maintain()
     assert len(files(tmp_path / "checkpoint", "s*")) == len(before) + 1
     driver.close()
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("/x: Too many open files", "the executor has too many files open"),
+        ("Map failed", "the executor has too many memory mappings"),
+        ("No space left on device", "the local disk is full or cannot be written"),
+    ],
+)
+def test_what_the_system_refuses_is_told_from_a_full_disk(spark: SparkSession, found: str, told: str) -> None:
+    """By the text of the JDK, which has no class of its own for it."""
+    jvm = cast(Any, spark)._jvm
+    error = jvm.io.keygroups.spark.Failures.localDisk(jvm.java.io.File("/x").toPath(), jvm.java.io.IOException(found))
+    assert error.kind() == "capacity"
+    assert told in error.getMessage()
+
+
+def test_a_merged_segment_that_is_held_again_is_let_go_once(spark: SparkSession, tmp_path: Path, local: Path) -> None:
+    """After a failed upload it is merged again, and installed before the first mapping of it was released."""
+    driver = Driver(spark, tmp_path / "checkpoint", {PREFIX + "localDir": str(local)})
+    driver.open(0, "")
+    driver.putRange("text", 0, 100, "value")
+    driver.commit()
+    driver.abort()
+    driver.open(1, "")
+    (segment,) = field(driver._driver, "store").session().version().segments()
+    piece, store = segment.view(), field(field(field(driver._driver, "provider"), "host"), "store")
+    store.hold(piece)
+    store.hold(piece)
+    store.letGo(piece.id())
+    driver.abort()
+    driver.close()
+    goes(lambda: mapped(spark, local))
+
+
+def test_a_merge_that_fails_in_maintenance_leaves_the_rest_to_it(
+    spark: SparkSession, tmp_path: Path, local: Path
+) -> None:
+    """Its result has no room on the local disk. The file of a superseded attempt goes; Spark, which would unload the
+    store, sees no error."""
+    checkpoint = tmp_path / "checkpoint"
+    conf = {PREFIX + "localDir": str(local), PREFIX + "compactionFanout": "30"}
+    conf["spark.sql.streaming.minBatchesToRetain"] = "2"
+    first = Driver(spark, checkpoint, conf)
+    first.open(0, "")
+    first.put("first attempt", 1, "value")
+    first.commit()
+    first.close()
+    (superseded,) = files(checkpoint, "v*")
+    driver = Driver(spark, checkpoint, conf | {PREFIX + "diskBudget": DISK_BUDGET, PREFIX + "blockBytes": "64k"})
+    for version in range(5):
+        driver.open(version, "")
+        driver.putRange("text", version, version + ROWS, "value")
+        driver.commit()
+    driver.maintain()
+    assert not files(checkpoint, "s*")
+    assert not superseded.exists()
+    driver.abort()
+    driver.close()
+    goes(lambda: segments(local))
 
 
 def test_a_death_during_a_call_is_told_from_silence(spark: SparkSession, tmp_path: Path, local: Path) -> None:

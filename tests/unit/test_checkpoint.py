@@ -294,9 +294,16 @@ def begun(version: int, kind: Kind, minutes: int) -> str:
 
 def test_retention_waits_for_a_segment_that_no_version_has_listed() -> None:
     """It may have been named long before its upload ends, and its writer lists it in the version after that."""
-    slow, listed, dead = (begun(5, "segment", minutes) for minutes in (1001, 1002, 999))
-    names = [begun(9, "version", 1060), slow, listed, dead, f".{slow}.ab.tmp", f".{dead}.ab.tmp"]
+    slow, listed, dead, under_way = (begun(5, "segment", minutes) for minutes in (1001, 1002, 999, 1003))
+    names = [begun(9, "version", 1060), slow, listed, dead, f".{under_way}.ab.tmp", f".{dead}.ab.tmp"]
     assert unreferenced_files(names, 9, {}, {listed}) == [listed, dead, f".{dead}.ab.tmp"]
+
+
+def test_what_a_failed_attempt_has_left_goes_once_its_file_is_there() -> None:
+    """Also where the file itself is needed for long."""
+    segment, oldest = begun(5, "segment", 1), begun(9, "version", 1060)
+    names = [oldest, segment, f".{segment}.ab.tmp"]
+    assert unreferenced_files(names, 9, {oldest: frozenset({segment})}) == [f".{segment}.ab.tmp"]
 
 
 def test_retention_keeps_a_file_that_this_process_is_uploading() -> None:

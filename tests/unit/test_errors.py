@@ -54,6 +54,7 @@ def test_every_kind_is_its_own_and_stable() -> None:
         (OSError(errno.ENOSPC, "No space left on device"), "capacity", "the local disk is full"),
         (OSError(errno.EMFILE, "Too many open files"), "capacity", "Too many open files"),
         (MemoryError("no room"), "capacity", "memoryOverhead"),
+        (RuntimeError("can't start new thread"), "capacity", "ulimit -n, -u"),
         (OSError(errno.EIO, "Input/output error"), "internal", "Input/output error"),
     ],
 )

@@ -378,3 +378,28 @@ def test_retention_reads_a_manifest_that_is_longer_than_the_head(local: LocalSto
     assert latest.file is not None
     listed = {str(ref.name) for ref in [latest.file, *local.manifest(latest).segments]}
     assert local.clean_up(0) >= listed
+
+
+def test_a_version_whose_upload_has_not_ended_is_no_base_of_another(local: LocalStore) -> None:
+    """A task that has lost may still write its version here, and fail; Spark then asks for the number alone."""
+    first = local.write(local.first(), {1: 1}, 1)
+    zombie, _ = local.commit(first, {2: 2}, 2)
+    here = local.store
+    local.reopened()  # another executor, whose attempt wins
+    winner = local.write(local.load(first), {2: 2}, 2)
+    local.store = here
+    base = local.call(lambda downloads: here.load(VersionKey(2), downloads))
+    assert base.key == winner.key
+    third = local.write(base, {3: 3}, 3)
+    here.forget(zombie.key)
+    local.reopened()
+    assert rows_of(local.load(third)) == {1: 1, 2: 2, 3: 3}
+
+
+def test_a_version_that_a_session_was_built_on_is_loaded_from_memory(local: LocalStore) -> None:
+    """A batch that runs again asks for it by its number."""
+    first = local.write(local.first(), {1: 1}, 1)
+    local.write(first, {2: 2}, 2)
+    for path in local.checkpoint.iterdir():
+        path.unlink()
+    assert local.store.load(VersionKey(1), Downloads("/nowhere")).key == first.key

@@ -14,6 +14,7 @@ from keygroups.store.downloads import Wanted
 
 log = logging.getLogger(__name__)
 _SCARCE: Final = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_NO_THREAD: Final = "can't start new thread"
 
 
 def result(value: object) -> str:
@@ -39,9 +40,10 @@ def failure(method: str, error: Exception) -> str:
 def _unexpected(method: str, error: Exception) -> KeygroupsError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CapacityError("the local disk is full", path=error.filename, fix="free space there")
-    if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _SCARCE):
-        fix = "raise spark.executor.memoryOverhead, or the limit of open files (ulimit -n)"
-        return CapacityError("the store process lacks memory or file handles", found=str(error), fix=fix)
+    is_scarce = isinstance(error, OSError) and error.errno in _SCARCE
+    if is_scarce or isinstance(error, MemoryError) or _NO_THREAD in str(error):
+        fix = "raise spark.executor.memoryOverhead, or the limit of open files or of processes (ulimit -n, -u)"
+        return CapacityError("the store process lacks memory, threads or file handles", found=str(error), fix=fix)
     return InternalError(f"call {method} failed with {type(error).__name__}: {error}")
 
 

@@ -41,7 +41,7 @@ def unreferenced_files(
     A file of version ``oldest`` or later always stays: an attempt elsewhere may just have written it. So does a segment
     that another process may list in its next version: one that was begun after the oldest retained version file or, if
     nothing is known of it, an hour before that. A file that is being uploaded is judged by its final
-    name.
+    name, unless that file is there: then an attempt has failed and left it.
 
     Args:
         names: all names in the folder.
@@ -50,18 +50,23 @@ def unreferenced_files(
         known: names that some version has listed, or that this process has written: no other is the first to list them.
     """
     names = list(names)
+    present = frozenset(names)
     needed = frozenset().union(*references.values())
     retained = map(parse_name, retained_versions(names, oldest))
     earliest = min((file.begun for file in retained if file is not None), default=1 << 64)
 
-    def may_go(file: FileName) -> bool:
-        if file.version >= oldest or str(file) in needed:
+    def may_go(name: str, file: FileName) -> bool:
+        if file.version >= oldest:
+            return False
+        if name != str(file) and str(file) in present:
+            return True
+        if str(file) in needed:
             return False
         waits = 0 if str(file) in known else _UNLISTED_MICROS
         return file.kind != "segment" or file.begun + waits <= earliest
 
     files = ((name, parse_name(name) or parse_temporary(name)) for name in names)
-    return [name for name, file in files if file is not None and may_go(file)]
+    return [name for name, file in files if file is not None and may_go(name, file)]
 
 
 def may_be_listed(segment: FileName) -> bool:

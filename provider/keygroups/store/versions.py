@@ -27,6 +27,8 @@ class Versions:
         self._lock = threading.Lock()
         self._versions: OrderedDict[VersionKey, Version] = OrderedDict()
         self._pinned: Counter[str] = Counter()
+        self._uploading: set[VersionKey] = set()
+        """Versions that were committed here, and that no session is known to have been built on."""
         self._revision = 0
 
     def get(self, key: VersionKey) -> Version | None:
@@ -35,11 +37,16 @@ class Versions:
             return self._versions.get(key)
 
     def find(self, key: VersionKey) -> Version | None:
-        """A version; without a checkpoint id, the attempt that was added last."""
+        """A version; without a checkpoint id, the attempt that was added last.
+
+        That may be of a task that has lost, and whose upload may still fail: only once a session was built on a version
+        is it known to be uploaded. The JVM does not ask for the one that it has uploaded last.
+        """
         if key.checkpoint_id is not None or key.version == 0:
             return self.get(key)
         with self._lock:
-            return next((v for k, v in reversed(self._versions.items()) if k.version == key.version), None)
+            attempts = (k for k in reversed(self._versions) if k.version == key.version and k not in self._uploading)
+            return next((self._versions[k] for k in attempts), None)
 
     def latest(self) -> Version | None:
         """The version that was added last."""
@@ -50,12 +57,15 @@ class Versions:
         """Add a version as the latest; the oldest may go."""
         with self._lock:
             self._add(version)
+            self._uploading.discard(version.key)
 
     def add_successor(self, parent: Version, successor: Callable[[Plan], Version]) -> Version:
         """Add the version after ``parent``, on the parent's present plan: runs may have been merged meanwhile."""
         with self._lock:
             version = successor(self._present(parent).plan)
             self._add(version)
+            self._uploading.add(version.key)
+            self._uploading.discard(parent.key)
             return version
 
     @contextmanager
@@ -94,11 +104,13 @@ class Versions:
         """Remove a version."""
         with self._lock:
             self._versions.pop(key, None)
+            self._uploading.discard(key)
 
     def clear(self) -> None:
         """Remove all versions."""
         with self._lock:
             self._versions.clear()
+            self._uploading.clear()
 
     def files_in_use(self) -> frozenset[str]:
         """Names of the checkpoint files that a later manifest may list, or one that is being written."""
@@ -120,7 +132,8 @@ class Versions:
         self._versions[version.key] = version
         self._versions.move_to_end(version.key)
         while len(self._versions) > VERSIONS_IN_MEMORY:
-            self._versions.popitem(last=False)
+            oldest, _ = self._versions.popitem(last=False)
+            self._uploading.discard(oldest)
 
     def _revise(self, version: Version, plan: Plan) -> None:
         self._revision += 1

@@ -1,6 +1,6 @@
 package io.keygroups.spark
 
-import java.io.InterruptedIOException
+import java.io.{IOException, InterruptedIOException}
 import java.nio.channels.ClosedByInterruptException
 import java.nio.file.Path
 
@@ -29,8 +29,22 @@ object Failures {
   /** A file in the folder could not be written. Java closes a file when the thread that writes it is interrupted. */
   def localDisk(folder: Path, cause: Throwable): KeyGroupsException =
     if (isInterrupt(cause)) interrupted(cause)
-    else capacity(s"the local disk is full or cannot be written (path $folder, found $cause): free space there, or set " +
-      "keyGroups.localDir", cause)
+    else scarce(folder, cause).getOrElse(capacity(s"the local disk is full or cannot be written (path $folder, found $cause): free space there, or set " +
+      "keyGroups.localDir", cause))
+
+  /** What the operating system refuses: a file handle, or a mapping; None if the error is another. */
+  private def scarce(path: Path, cause: Throwable): Option[KeyGroupsException] = Option(cause.getMessage).collect {
+    case text if text.contains("Too many open files") =>
+      capacity(s"the executor has too many files open (path $path): raise its limit of open files (ulimit -n)", cause)
+    case text if text.contains("Map failed") =>
+      capacity(s"the executor has too many memory mappings, or no address space (path $path): raise vm.max_map_count or " +
+        "keyGroups.blockBytes", cause)
+  }
+
+  /** Open or map a file of the local disk. KeyGroupsException: the operating system refuses that. */
+  def opening[T](path: Path)(body: => T): T =
+    try body
+    catch { case error: IOException => throw scarce(path, error).getOrElse(error) }
 
   def isInterrupt(error: Throwable): Boolean = error match {
     case _: ClosedByInterruptException | _: InterruptedException | _: InterruptedIOException => true

@@ -1,7 +1,7 @@
 package io.keygroups.spark.segment
 
 import java.io.IOException
-import java.nio.ByteBuffer
+import java.nio.{ByteBuffer, MappedByteBuffer}
 import java.nio.channels.FileChannel
 import java.nio.file.{Files, NoSuchFileException, Path, StandardOpenOption}
 import java.util.UUID
@@ -13,12 +13,13 @@ import io.keygroups.spark.memory.OffHeap
 
 /** A segment's file, from which threads read side by side. It may be deleted meanwhile. */
 private[segment] final class SegmentFile(path: Path) {
-  private val channel = FileChannel.open(path, StandardOpenOption.READ)
+  private val channel = Failures.opening(path)(FileChannel.open(path, StandardOpenOption.READ))
   /** Spark interrupts tasks, and an interrupted read would close the file for all others. */
   val isShareable: Boolean = SegmentFile.ignoreInterrupts(channel)
 
   def size: Long = channel.size()
-  def map(position: Long, bytes: Long): java.nio.MappedByteBuffer = channel.map(FileChannel.MapMode.READ_ONLY, position, bytes)
+  def map(position: Long, bytes: Long): MappedByteBuffer =
+    Failures.opening(path)(channel.map(FileChannel.MapMode.READ_ONLY, position, bytes))
 
   /** A copy outside of the heap. */
   def copy(position: Long, bytes: Int): ByteBuffer = {
@@ -39,8 +40,8 @@ private[segment] final class SegmentFile(path: Path) {
     val copy = path.resolveSibling(s"keys-${UUID.randomUUID()}")
     try {
       write(copy, position, bytes)
-      val target = FileChannel.open(copy, StandardOpenOption.READ)
-      try target.map(FileChannel.MapMode.READ_ONLY, 0, bytes)
+      val target = new SegmentFile(copy)
+      try target.map(0, bytes)
       finally target.close()
     } finally Files.deleteIfExists(copy)
   }
