@@ -169,7 +169,8 @@ def test_a_stuck_merge_does_not_disturb_another_store(served: Served, monkeypatc
     slow = Slow(monkeypatch, "keygroups-background")
     stuck = served.start("compact", store=number, thorough=True)
     assert slow.begun.wait(WAIT)
-    assert "ok" in served.call("load", store=other, key={"version": 2, "checkpointId": None}, downloads={"folder": ""})
+    key = {"version": 2, "checkpointId": latest(local).key.checkpoint_id}
+    assert "ok" in served.call("load", store=other, key=key, downloads={"folder": ""})
     assert len(rows_of(latest(local))) == 20
     assert "error" in stuck.result(WAIT)
     slow.go.set()
