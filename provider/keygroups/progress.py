@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from copy import copy
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -42,7 +43,8 @@ class Progress:
     def check(self) -> None:
         """Raise CancelledError if it was cancelled."""
         if self.cause is not None:
-            raise self.cause
+            # A copy: an error that was raised holds the frames of the operation, and one of them holds this object.
+            raise copy(self.cause)
 
     def cancel(self, cause: CancelledError) -> None:
         """Have the next tick raise an error."""

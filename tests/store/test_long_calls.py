@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from store.driver import PREFIX, Driver, kill_servers, server_processes
 from store.test_faults import fails, files
+from store.test_ownership import GRACE_SECONDS, mapped, segments
 from support.processes import wait_for
 from support.slow_process import SlowProcess
 
@@ -176,3 +177,25 @@ def test_a_task_that_is_killed_stops_its_load(spark: SparkSession, tmp_path: Pat
         with fails("the task was interrupted"):
             loading.result(20)
     driver.close()
+
+
+def test_a_task_that_is_killed_during_a_commit_leaves_nothing(
+    spark: SparkSession, tmp_path: Path, process: SlowProcess
+) -> None:
+    """Another thread ends its session meanwhile: what the commit has made goes too, and the store when it is closed."""
+    (local := tmp_path / "local").mkdir()
+    driver = Driver(spark, tmp_path / "checkpoint", conf(process, localDir=str(local)))
+    driver.open(0, "")
+    driver.putRange("a", 0, ROWS, VALUE)
+    process.slow("writer")
+    with ThreadPoolExecutor(1) as thread:
+        committing = thread.submit(driver.commit)
+        wait_for(lambda: process.was("slow-writer"), CALL_SECONDS)
+        driver.abort()
+        assert not committing.done()
+        with fails("is closed"):
+            committing.result()
+    process.go_on()
+    driver.close()
+    wait_for(lambda: not segments(local), CALL_SECONDS, lambda: str(segments(local)))
+    wait_for(lambda: not mapped(spark, local), GRACE_SECONDS, lambda: str(mapped(spark, local)))

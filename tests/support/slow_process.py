@@ -17,7 +17,7 @@ folder, ticking = Path({folder!r}), progress.ticking
 
 def slow(blocks):
     for block in ticking(blocks):
-        name = threading.current_thread().name.rpartition("-")[0].removeprefix("keygroups-")
+        name = threading.current_thread().name.removeprefix("keygroups-").rstrip("-_0123456789")
         if (folder / f"slow-{{name}}").exists():
             (folder / f"was-slow-{{name}}").touch()
             threading.Event().wait(0.5)
@@ -47,7 +47,7 @@ class SlowProcess:
         self.python.chmod(0o755)
 
     def slow(self, threads: str) -> None:
-        """Half a second for each block, in threads of a name (call or background)."""
+        """Half a second for each block, in threads of a name (call, background or writer)."""
         (self._folder / f"slow-{threads}").touch()
 
     def stuck(self, threads: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +18,7 @@ from keygroups.runs.local import sort_chunks
 from keygroups.segment.block import Block, _as_type, concat
 from keygroups.segment.chunk import HEADER, TOMBSTONE, Chunk, read_chunk
 from keygroups.segment.file import write_segment
-from keygroups.segment.split import split_blocks
+from keygroups.segment.split import split_blocks, split_range
 from support.checkpoint_files import through_a_file
 
 ROWS = 100
@@ -112,3 +113,27 @@ def test_an_error_of_this_machine_is_not_damage(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("keygroups.checkpoint.file_reader.read_schema", exhausted)
     with pytest.raises(CapacityError, match=r"this machine could not read a downloaded file.*Too many open files"):
         through_a_file(tmp_path, [one_locator(3, 8)])
+
+
+def blocks_of_one_row(keys: Iterable[int]) -> list[Block]:
+    """Values that are long for a block: of each key one, in a block of its own."""
+    rows = one_locator(ROWS, 1000)
+    return [rows.slice(key, key + 1) for key in keys]
+
+
+def test_long_rows_of_one_locator_are_merged_a_few_at_a_time() -> None:
+    """A scan prefix of 10 MB a value may be larger than memory, or than a block may be."""
+    ranges = list(split_range([*blocks_of_one_row(range(ROWS)), *blocks_of_one_row([7])], 2100))
+    assert all(sum(part.nbytes for part in parts) <= 2100 for parts in ranges)
+    keys = [sorted({part.key[0].as_py() for part in parts}) for parts in ranges]
+    assert [key for some in keys for key in some] == [number.to_bytes(8, "big") for number in range(ROWS)]
+    assert [len(parts) for parts, some in zip(ranges, keys, strict=True) if (7).to_bytes(8, "big") in some] == [2]
+
+
+@pytest.mark.parametrize("appended", [0, 2])
+def test_what_newer_rows_of_a_key_replace_is_not_merged(appended: int) -> None:
+    """One value of 130 MB that is written 17 times would be larger than a block may be."""
+    [row] = blocks_of_one_row([0])
+    appending = replace(row, appended=pa.array([True]))
+    parts = [*[appending] * appended, *[row] * 5]
+    assert list(split_range(parts, 100)) == [parts[: appended + 1]]

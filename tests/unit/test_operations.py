@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -203,6 +206,27 @@ def test_one_that_waits_for_its_turn_can_be_cancelled() -> None:
         behind.cancel(CancelledError("the store was closed"))
         with pytest.raises(CancelledError):
             waiting.result(WAIT)
+
+
+def test_one_that_was_cancelled_holds_nothing() -> None:
+    """What it has restored is mapped, and counts in the disk budget, until nothing holds it."""
+    cancelled = Progress()
+    cancelled.cancel(CancelledError("the store was closed"))
+    restored: list[weakref.ref[Gate]] = []
+
+    def restore() -> None:
+        segment = Gate()
+        restored.append(weakref.ref(segment))
+        with cancelled.current():
+            tick()
+
+    gc.disable()
+    try:
+        with contextlib.suppress(CancelledError):
+            restore()
+        assert restored[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_ticks_of_shared_work_count() -> None:

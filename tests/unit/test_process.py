@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 LATE = """
@@ -18,16 +21,48 @@ run()
 """
 """A process whose py4j thread gets no processor for a second, as under load."""
 
+SCARCE = """
+import resource
+from keygroups.bridge.process import run
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+run()
+"""
+"""A process with few file handles."""
+
 
 def test_it_listens_before_it_says_so(tmp_path: Path) -> None:
     """The first call of a store must not find the port closed."""
-    start = json.dumps({"token": "token", "folder": str(tmp_path / "local")}) + "\n"
-    with subprocess.Popen([sys.executable, "-c", LATE], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with started(LATE, tmp_path) as (process, port), socket.create_connection(("127.0.0.1", port), timeout=10):
+        pass
+    assert process.returncode == 0
+
+
+def test_it_accepts_connections_after_a_want_of_file_handles(tmp_path: Path) -> None:
+    """Otherwise calls would wait for their deadline, and a healthy process would be stopped."""
+    log = tmp_path / "log"
+    with started(SCARCE, tmp_path) as (_, port):
+        with contextlib.ExitStack() as many, contextlib.suppress(TimeoutError):
+            while "Too many open files" not in log.read_text():
+                many.enter_context(socket.create_connection(("127.0.0.1", port), timeout=1))
+        assert "Too many open files" in log.read_text()
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(b"A\ntoken\ne\n")
+            assert connection.recv(100) == b"!yv\n"
+
+
+@contextmanager
+def started(code: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """A store process and its port, until the end of the block; its log is a file of the folder."""
+    start = json.dumps({"token": "token", "folder": str(folder / "local")}) + "\n"
+    with (
+        (folder / "log").open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        ) as process,
+    ):
         assert process.stdin
         assert process.stdout
         process.stdin.write(start.encode())
         process.stdin.flush()
-        ready = json.loads(process.stdout.readline())
-        with socket.create_connection(("127.0.0.1", ready["port"]), timeout=10):
-            process.stdin.close()
-    assert process.returncode == 0
+        yield process, json.loads(process.stdout.readline())["port"]
+        process.stdin.close()

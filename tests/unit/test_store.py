@@ -217,6 +217,25 @@ def test_a_version_file_that_goes_while_retention_reads_ends_that_round(local: L
     assert local.clean_up(retain=1) < before
 
 
+def test_versions_that_are_written_during_a_cleanup_keep_their_files(local: LocalStore) -> None:
+    """One by another executor, unknown here: what it needs is in no manifest that the cleanup has seen."""
+    parent = two_versions(local)
+    needing: list[Version] = []
+
+    def deletable(downloads: Downloads) -> list[str]:
+        if downloads.listings and not needing:
+            needing.append(local.write(local.store.known(parent.key), {20: 20}, 21))
+            file = needing[0].file
+            assert file is not None
+            del local.store._references._listed[f"0/{file.name}"]
+            local.store.uploaded(local.compact().name, success=True)
+            local.write(local.store.known(needing[0].key), {21: 21}, 22)
+        return local.store.files_to_delete(1, downloads)
+
+    assert local.call(deletable) == []
+    assert needing
+
+
 def test_a_segment_that_cannot_be_mapped_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process has no file handle left."""
 

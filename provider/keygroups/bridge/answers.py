@@ -40,11 +40,16 @@ def failure(method: str, error: Exception) -> str:
 def _unexpected(method: str, error: Exception) -> KeygroupsError:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CapacityError("the local disk is full", path=error.filename, fix="free space there")
-    is_scarce = isinstance(error, OSError) and error.errno in _SCARCE
-    if is_scarce or isinstance(error, MemoryError) or _NO_THREAD in str(error):
+    if _is_scarce(error):
         fix = "raise spark.executor.memoryOverhead, or the limit of open files or of processes (ulimit -n, -u)"
         return CapacityError("the store process lacks memory, threads or file handles", found=str(error), fix=fix)
     return InternalError(f"call {method} failed with {type(error).__name__}: {error}")
+
+
+def _is_scarce(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _SCARCE
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_THREAD in str(error))
 
 
 def _json(**answer: object) -> str:

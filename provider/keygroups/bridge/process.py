@@ -7,14 +7,18 @@ import logging
 import os
 import shutil
 import sys
+import threading
 from pathlib import Path
+from typing import Final
 
 import msgspec
-from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters, PythonServer
 
 from keygroups._version import __version__
 from keygroups.bridge.server import Server
 from keygroups.decoding import decode
+
+_PAUSE_SECONDS: Final = 0.1
 
 
 class Start(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -29,6 +33,21 @@ class Start(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     folder: str
 
 
+class _Connections(PythonServer):  # type: ignore[misc]
+    """Go on after an error: py4j's server ends when it cannot accept a connection, as for want of a file handle."""
+
+    def run(self) -> None:
+        super().run()
+        while not self.is_shutdown:
+            threading.Event().wait(_PAUSE_SECONDS)
+            super().run()
+
+
+class _Gateway(ClientServer):  # type: ignore[misc]
+    def _create_callback_server(self, _parameters: object) -> PythonServer:
+        return _Connections(self._gateway_client, self.java_parameters, self.python_parameters, self.gateway_property)
+
+
 def run() -> None:
     """Serve until standard input closes, then delete the local folder."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
@@ -36,7 +55,7 @@ def run() -> None:
     faulthandler.enable()  # the stack of a crash in native code goes to the executor's log
     start = decode(sys.stdin.buffer.readline(), Start)
     folder = Path(start.folder)
-    gateway = ClientServer(
+    gateway = _Gateway(
         java_parameters=JavaParameters(auth_token=start.token, auto_gc=False),
         python_parameters=PythonParameters(
             address="127.0.0.1", port=0, daemonize=True, daemonize_connections=True, auth_token=start.token

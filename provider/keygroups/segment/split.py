@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from keygroups.segment.block import Block, concat
+from keygroups.segment.block import Block, concat, has_appends
 
 MAX_BLOCK_BYTES = 1 << 30
 """Above it, rows are split before they are written. A batch may hold 2 GiB (see ``limits``); the other half is for the
@@ -69,25 +69,42 @@ def split_range(parts: Sequence[Block], max_bytes: int) -> Iterator[list[Block]]
     """Split sorted blocks into ranges of (locator, key), in ascending order.
 
     All rows of one locator may have to go into different ranges: a scan prefix, or a batch's rows of a time index, can
-    be larger than memory. Rows of one key stay together.
+    be larger than memory. Rows of one key stay together, without those that newer ones replace.
 
     Args:
-        parts: blocks of one family that overlap; each range has theirs in the same order.
-        max_bytes: of a range. Only a range whose parts have one row each may be larger.
+        parts: blocks of one family that overlap, those with newer rows first; each range has theirs in the same order.
+        max_bytes: of a range. Only a range of one key may be larger.
     """
     ranges = [list(parts)]
     while ranges:
         current = ranges.pop()
-        divisible = [part for part in current if len(part) > 1]
-        if not divisible or sum(part.nbytes for part in current) <= max_bytes:
+        if sum(part.nbytes for part in current) <= max_bytes:
             yield current
-            continue
+        elif (place := _middle(current)) is None:
+            yield _visible(current)
+        else:
+            cuts = [(part, _position(part, *place)) for part in current]
+            ranges.append([part.slice(cut, len(part)) for part, cut in cuts if cut < len(part)])
+            ranges.append([part.slice(0, cut) for part, cut in cuts if cut])
+
+
+def _middle(parts: list[Block]) -> tuple[np.uint64, bytes] | None:
+    """The (locator, key) before which rows are cut in two, none of them empty; None if all are of one key."""
+    if divisible := [part for part in parts if len(part) > 1]:
         largest = max(divisible, key=lambda part: part.nbytes)
-        middle = len(largest) // 2
-        locator, key = largest.locator[middle], largest.key[middle].as_py()
-        cuts = [(part, _position(part, locator, key)) for part in current]
-        ranges.append([part.slice(cut, len(part)) for part, cut in cuts if cut < len(part)])
-        ranges.append([part.slice(0, cut) for part, cut in cuts if cut])
+        return _place(largest, len(largest) // 2)
+    places = sorted({_place(part, 0) for part in parts})
+    return places[len(places) // 2] if len(places) > 1 else None
+
+
+def _place(block: Block, row: int) -> tuple[np.uint64, bytes]:
+    return block.locator[row], block.key[row].as_py()
+
+
+def _visible(parts: list[Block]) -> list[Block]:
+    """Rows of one key, newest first: those that are appended, and the one to whose values they are."""
+    base = next((number for number, part in enumerate(parts) if not has_appends(part)), len(parts))
+    return parts[: base + 1]
 
 
 def _position(block: Block, locator: np.uint64, key: bytes) -> int:

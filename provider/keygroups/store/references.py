@@ -52,6 +52,9 @@ class References:
             CheckpointError: the manifest of a retained version, or a loan, can't be read.
         """
         names = [file.name for file in downloads.listed(self._store)]
+        # A version that is not in the listing may need any file: it was written since, maybe elsewhere.
+        newest = max((_version(name) for name in retained_versions(names, 0)), default=0)
+        latest = min(latest, newest)
         oldest = oldest_retained(latest, retain)
         if not unreferenced_files(names, oldest, {"": in_use}, set(names)):
             return []

@@ -1,5 +1,7 @@
 package io.keygroups.spark
 
+import java.util.concurrent.atomic.AtomicReference
+
 import io.keygroups.spark.session.Session
 import io.keygroups.spark.versions.CommitTimings
 import org.apache.spark.TaskContext
@@ -24,7 +26,8 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   private val timings = new CommitTimings
   private val callsBefore = host.calls
   private var overlayBytes = 0L
-  @volatile private var state: State = Updating
+  /** Who moves it on leaves the host. Another thread may abort a store during its commit: a task that is killed does. */
+  private val state = new AtomicReference[State](Updating)
   timings.load = loadMillis
 
   try provider.open(session, StateStore.DEFAULT_COL_FAMILY_NAME) // it exists whether the operator uses it or not
@@ -36,8 +39,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
 
   Option(TaskContext.get()).foreach { context =>
     context.addTaskCompletionListener[Unit] { _ =>
-      if (state == Updating) abort()
-      session.close()
+      abort()
     }
     OpenStores.add(context, this)
   }
@@ -83,7 +85,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
         overlayBytes = session.overlayBytes
         session.moveTo(host.commit(session, timings))
       }
-      state = Committed
+      if (!state.compareAndSet(Updating, Committed)) requireUpdating("commit")
       host.leave()
       if (forceSnapshot) {
         host.startCompaction()
@@ -97,8 +99,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   }
 
   override def abort(): Unit = {
-    if (state == Updating) {
-      state = Aborted
+    if (state.compareAndSet(Updating, Aborted)) {
       try session.close() // first: it begins no sort after that
       finally host.abort(session)
     } else session.close()
@@ -106,7 +107,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
 
   override def release(): Unit = abort()
 
-  override def hasCommitted: Boolean = state == Committed
+  override def hasCommitted: Boolean = state.get == Committed
 
   override def metrics: StateStoreMetrics = {
     val segments = if (session.isOpen) session.version.runs.length.toLong else 0L
@@ -128,7 +129,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   }
 
   override def getStateStoreCheckpointInfo(): StateStoreCheckpointInfo = {
-    if (state != Committed) throw outOfOrder("getStateStoreCheckpointInfo before commit")
+    if (!hasCommitted) throw outOfOrder("getStateStoreCheckpointInfo before commit")
     if (provider.usesCheckpointIds) {
       StateStoreCheckpointInfo(id.partitionId, version + 1, session.version.key.checkpointId, baseId)
     } else StateStoreCheckpointInfo(id.partitionId, version + 1, None, None)
@@ -167,7 +168,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   }
 
   private def requireUpdating(operation: String): Unit =
-    if (state != Updating) throw outOfOrder(s"$operation after the store was $state")
+    if (state.get != Updating) throw outOfOrder(s"$operation after the store was ${state.get}")
 
   private def outOfOrder(what: String): Throwable = StateStoreErrors.stateStoreOperationOutOfOrder(s"Cannot $what")
 }

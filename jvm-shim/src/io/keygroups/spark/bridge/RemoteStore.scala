@@ -4,6 +4,7 @@ import java.io.{File, IOException}
 import java.nio.file.Files
 
 import scala.annotation.tailrec
+import scala.util.control.NonFatal
 
 import com.fasterxml.jackson.databind.JsonNode
 import com.fasterxml.jackson.module.scala.JavaTypeable
@@ -82,8 +83,10 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
     try Files.createTempDirectory(folder.toPath, "downloads-").toFile
     catch {
       case error: IOException if isAlive => throw Failures.localDisk(folder.toPath, error)
-      case error: IOException => throw Failures.retry(s"the store process (pid $pid) died", error)
+      case error: IOException => throw died(error)
     }
+
+  private def died(error: Throwable): KeyGroupsException = Failures.retry(s"the store process (pid $pid) died", error)
 
   @tailrec
   private def callUntilComplete[T: JavaTypeable](
@@ -91,7 +94,9 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
     callOrWant[T](method, request(brought), isTaskAlive) match {
       case Right(answer) => answer
       case Left(want) =>
-        val missing = arrivals.await(want)
+        val missing =
+          try arrivals.await(want)
+          catch { case NonFatal(error) if !isAlive => throw died(error) } // the folder that the files go to went with it
         val listings = brought.listings ++ want.listings.map(store => store -> transfer.list(store))
         val more = brought.copy(listings = listings, missing = brought.missing ++ missing)
         callUntilComplete[T](method, request, more, arrivals)

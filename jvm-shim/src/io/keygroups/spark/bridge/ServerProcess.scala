@@ -70,7 +70,7 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
 
   def stop(): Unit = {
     stopped = true
-    process.destroyForcibly()
+    if (process.isAlive) process.destroyForcibly() // it closes the log, of which the stacks of a crash may still have to be read
     try process.waitFor(5, TimeUnit.SECONDS)
     catch { case _: InterruptedException => Thread.currentThread().interrupt() } // the error of the call is the one to see
     finally {
@@ -115,7 +115,7 @@ object ServerProcess extends Logging {
       val input = process.getOutputStream
       input.write((Json.write(Map("token" -> token, "folder" -> folder.getPath)) + "\n").getBytes(UTF_8))
       input.flush()
-      forwardLog(process)
+      ServerLog.forward(process)
       val ready = awaitReady(process, python, settings.startTimeoutSeconds)
       logInfo(s"keygroups ${ready.version} serves state in process ${ready.pid}, local files in $folder")
       new ServerProcess(process, connect(ready.port, token, settings.callTimeoutSeconds), folder)
@@ -174,18 +174,6 @@ object ServerProcess extends Logging {
     val never = 0L // closes idle connections: py4j would do so from a thread that keeps the JVM from ending
     new CallbackClient(port, InetAddress.getLoopbackAddress, token, never, TimeUnit.SECONDS, SocketFactory.getDefault,
       false, timeoutSeconds * 1000)
-  }
-
-  /** What the process writes to standard error goes to this executor's log. */
-  private def forwardLog(process: Process): Unit = {
-    val thread = new Thread(() => {
-      val reader = new BufferedReader(new InputStreamReader(process.getErrorStream, UTF_8))
-      reader.lines().forEach { line =>
-        if (line.startsWith("INFO")) logInfo(s"[store process] $line") else logWarning(s"[store process] $line")
-      }
-    }, "keygroups-log")
-    thread.setDaemon(true)
-    thread.start()
   }
 
   private def newToken(): String = {

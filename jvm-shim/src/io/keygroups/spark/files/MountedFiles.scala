@@ -1,6 +1,8 @@
 package io.keygroups.spark.files
 
-import java.nio.file.{AtomicMoveNotSupportedException, Files, NoSuchFileException, Path => LocalPath, Paths, StandardCopyOption}
+import java.nio.file.{AtomicMoveNotSupportedException, DirectoryIteratorException, Files, NoSuchFileException, Path => LocalPath, Paths}
+import java.nio.file.{StandardCopyOption, StandardOpenOption}
+import java.nio.file.attribute.BasicFileAttributes
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -18,14 +20,19 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
 
   override def list(store: String): Seq[Seq[Any]] = {
     val listed = local(new Path(operatorFolder, store))
-    if (!Files.isDirectory(listed)) Seq.empty
-    else Using.resource(Files.list(listed)) { entries =>
-      entries.iterator().asScala.filter(Files.isRegularFile(_)).flatMap { path =>
-        try Some(Seq[Any](path.getFileName.toString, Files.getLastModifiedTime(path).toMillis, Files.size(path)))
-        catch { case _: NoSuchFileException => None } // deleted or renamed meanwhile
-      }.toSeq
+    try Using.resource(Files.newDirectoryStream(listed)) { paths =>
+      for (path <- paths.asScala.toSeq; found <- attributes(path) if found.isRegularFile) yield
+        Seq[Any](path.getFileName.toString, found.lastModifiedTime.toMillis, found.size)
+    } catch {
+      case _: NoSuchFileException => Seq.empty
+      case error: DirectoryIteratorException => throw error.getCause
     }
   }
+
+  /** None if there is no such file. Any other error is thrown: a cleanup takes a file that is not listed for one that is gone. */
+  private def attributes(path: LocalPath): Option[BasicFileAttributes] =
+    try Some(Files.readAttributes(path, classOf[BasicFileAttributes]))
+    catch { case _: NoSuchFileException => None }
 
   override def createFolder(): Unit = {
     Files.createDirectories(root)
@@ -39,23 +46,23 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
     ()
   }
 
-  /** From another disk. */
+  /** From another disk. Since JDK 21 `Files.copy` between paths ignores an error of `close`, where NFS says that the disk is full. */
   private def copy(source: LocalPath, name: String): Unit = {
     val temporary = root.resolve(s".$name.${UUID.randomUUID()}.tmp")
     try {
-      Files.copy(source, temporary)
+      Using.resource(Files.newOutputStream(temporary, StandardOpenOption.CREATE_NEW))(Files.copy(source, _))
       Files.move(temporary, root.resolve(name), StandardCopyOption.ATOMIC_MOVE)
     } finally Files.deleteIfExists(temporary)
   }
 
   override def fetch(path: String, link: LocalPath): Boolean = {
     val target = local(new Path(operatorFolder, path))
-    if (!Files.exists(target)) false
-    else {
+    val found = attributes(target)
+    found.foreach { _ =>
       Files.deleteIfExists(link)
       Files.createSymbolicLink(link, target)
-      true
     }
+    found.isDefined
   }
 
   override def head(path: String, bytes: Int): Option[Array[Byte]] =

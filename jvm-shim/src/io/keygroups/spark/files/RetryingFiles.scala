@@ -3,9 +3,6 @@ package io.keygroups.spark.files
 import java.io.{FileNotFoundException, IOException}
 import java.nio.file.{AccessDeniedException, Path => LocalPath}
 import java.util.concurrent.{ExecutionException, Executor, Future, ThreadLocalRandom, TimeoutException, TimeUnit}
-import java.util.concurrent.atomic.AtomicBoolean
-
-import scala.util.control.NonFatal
 
 import io.keygroups.spark.{Failures, ThreadPools}
 import org.apache.hadoop.fs.Path
@@ -30,15 +27,12 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
   override def createFolder(): Unit = patiently("created", folder)(inner.createFolder())
   override def delete(names: Seq[String]): Unit = patiently("cleaned", folder)(inner.delete(names))
 
-  override def put(local: LocalPath, name: String): Unit = {
-    val path = new Path(folder, name)
-    try patiently("written", path, undo = remove(name))(inner.put(local, name))
-    catch {
-      case error: Throwable => // the file may exist all the same, if only the answer was lost
-        ThreadPools.fileOperation(remove(name))
-        throw error
-    }
-  }
+  /**
+   * If this fails, the file may exist all the same, since its acknowledgement was lost or came too late. It stays: Spark may have
+   * committed another attempt at the version by now, and where it has no checkpoint ids, the next batch may have loaded this one.
+   */
+  override def put(local: LocalPath, name: String): Unit =
+    patiently("written", new Path(folder, name))(inner.put(local, name))
 
   override def fetch(path: String, local: LocalPath): Boolean =
     patiently("read", new Path(operatorFolder, path))(inner.fetch(path, local))
@@ -49,7 +43,7 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
   override def head(path: String, bytes: Int): Option[Array[Byte]] =
     patiently("read", new Path(operatorFolder, path))(inner.head(path, bytes))
 
-  private def patiently[T](what: String, path: Path, undo: => Unit = ())(operation: => T): T = {
+  private def patiently[T](what: String, path: Path)(operation: => T): T = {
     val start = System.nanoTime()
     val end = start + TimeUnit.SECONDS.toNanos(timeoutSeconds.toLong)
     def failure(error: Throwable, attempt: Int): Throwable = Failures.unavailable(
@@ -60,7 +54,7 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
     var attempt = 1
     var result = Option.empty[T]
     while (result.isEmpty) {
-      try result = Some(inTime(end, undo)(operation))
+      try result = Some(inTime(end)(operation))
       catch {
         case late: TimeoutException => throw failure(late, attempt)
         case error: IOException if isTransient(error) =>
@@ -76,33 +70,20 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
     result.get
   }
 
-  /** Run an operation on another thread. If it still succeeds after the deadline, its effect is undone. */
-  private def inTime[T](end: Long, undo: => Unit)(operation: => T): T = {
-    val settled = new AtomicBoolean()
-    val running: Future[T] = ThreadPools.fileOperation {
-      val result = operation
-      if (!settled.compareAndSet(false, true)) undo
-      result
+  /** Run an operation on another thread, which is interrupted at the deadline. */
+  private def inTime[T](end: Long)(operation: => T): T = {
+    val running: Future[T] = ThreadPools.fileOperation(operation)
+    def giveUp(error: Exception): Nothing = {
+      running.cancel(true)
+      throw error
     }
-    def giveUp(error: Exception): T =
-      if (settled.compareAndSet(false, true)) {
-        running.cancel(true)
-        throw error
-      } else running.get()
     try running.get(math.max(0L, end - System.nanoTime()), TimeUnit.NANOSECONDS)
     catch {
       case error: ExecutionException => throw error.getCause
-      case late: TimeoutException => giveUp(new TimeoutException("no answer in time"))
-      case interrupted: InterruptedException =>
-        val result = giveUp(Failures.retry("the task was interrupted", interrupted))
-        Thread.currentThread().interrupt()
-        result
+      case _: TimeoutException => giveUp(new TimeoutException("no answer in time"))
+      case interrupted: InterruptedException => giveUp(Failures.interrupted(interrupted))
     }
   }
-
-  private def remove(name: String): Unit =
-    try inner.delete(Seq(name))
-    catch { case NonFatal(error) => logWarning(s"$folder/$name may be left over of a failed write: $error") }
 }
 
 private object RetryingFiles {

@@ -17,7 +17,7 @@ private[session] trait FamilyScans { this: FamilySession =>
       case KeyOrder.Ordered(_) => newScan(ordered(KeyRange()), _ => true, allValues)
       case _ =>
         if (!session.readOnly && sealedRows.parts.nonEmpty) overlays.writable() // the scan has to see rows written during it
-        val scan = newScan(new UnorderedRows(overlays.unsorted, sealedRows.parts, horizon), _ => true, allValues)
+        val scan = newScan(new UnorderedRows(overlays.unsorted, sealedRows.parts, horizon, session.requireOpen _), _ => true, allValues)
         overlays.beginScan(scan)
         scan
     }
@@ -67,7 +67,8 @@ private[session] trait FamilyScans { this: FamilySession =>
     new ValueList(family.values, gather(hash, rows.locator, null, rows.keyAddress, rows.keyLength))
   }
 
-  private def ordered(range: KeyRange): RowSource = new OrderedRows(overlays.unsorted, sealedRows.parts, range, horizon)
+  private def ordered(range: KeyRange): RowSource =
+    new OrderedRows(overlays.unsorted, sealedRows.parts, range, horizon, session.requireOpen _)
 
   private def bound(key: UnsafeRow): KeyBound = {
     probe.set(key)

@@ -29,22 +29,23 @@ final case class KeyRange(locator: Option[Long] = None, from: Option[KeyBound] =
  * @param overlays newest first
  * @param parts newest first
  * @param horizon rows of segments that were written until then have expired
+ * @param requireOpen see `StoredRows`
  */
-final class OrderedRows private (overlays: Array[Overlay], range: KeyRange, merge: SegmentMerge, horizon: Long)
-  extends StoredRows(merge) {
+final class OrderedRows private (overlays: Array[Overlay], range: KeyRange, merge: SegmentMerge, horizon: Long, requireOpen: () => Unit)
+  extends StoredRows(merge, requireOpen) {
   /** Of each overlay its rows, and the next of them. */
   private val rows = overlays.map(_.sorted(range.locator, range.isInside))
   private val at = new Array[Int](rows.length)
   private var merging = advance()
   private var isAtMerge = false
 
-  def this(overlays: Array[Overlay], parts: Array[Part], range: KeyRange, horizon: Long) =
-    this(overlays, range, range.merge(parts, horizon), horizon)
+  def this(overlays: Array[Overlay], parts: Array[Part], range: KeyRange, horizon: Long, requireOpen: () => Unit) =
+    this(overlays, range, range.merge(parts, horizon), horizon, requireOpen)
 
   override def pins(overlay: Overlay): Boolean = false
 
   override def moved(overlays: Array[Overlay], parts: Array[Part], last: Option[KeyBound]): RowSource =
-    new OrderedRows(overlays, parts, range.copy(rest = last.orElse(range.rest)), horizon)
+    new OrderedRows(overlays, parts, range.copy(rest = last.orElse(range.rest)), horizon, requireOpen)
 
   override def next(): Boolean = {
     if (isAtMerge) merging = advance()
@@ -61,6 +62,7 @@ final class OrderedRows private (overlays: Array[Overlay], range: KeyRange, merg
         pass(first)
         if (stand(OverlayRow.keyAddress(first), OverlayRow.keyLength(first))) return true
       }
+      skip()
       first = smallest()
     }
     false

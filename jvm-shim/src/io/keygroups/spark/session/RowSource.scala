@@ -28,8 +28,20 @@ trait RowSource {
   def moved(overlays: Array[Overlay], parts: Array[Part], last: Option[KeyBound]): RowSource
 }
 
-/** A source over overlays and segments, which stands at a row of one of them. */
-abstract class StoredRows(merge: SegmentMerge) extends RowSource {
+/**
+ * A source over overlays and segments, which stands at a row of one of them.
+ *
+ * @param requireOpen throws if the session has ended
+ */
+abstract class StoredRows(merge: SegmentMerge, requireOpen: () => Unit) extends RowSource {
+  private var skipped = 0
+
+  /** A row is not returned: removed, expired, replaced. Millions in a row take longer than memory stays after a session's end. */
+  protected def skip(): Unit = {
+    skipped += 1
+    if (skipped % StoredRows.SkippedPerCheck == 0) requireOpen()
+  }
+
   /** The overlay's row; 0 if the source stands at the row of `merge`. */
   protected var overlayRow = 0L
 
@@ -40,4 +52,8 @@ abstract class StoredRows(merge: SegmentMerge) extends RowSource {
   override def copyValue(target: Array[Byte], at: Long): Unit =
     if (overlayRow != 0) Bytes.copy(null, OverlayRow.valueAddress(overlayRow), target, at, OverlayRow.valueLength(overlayRow))
     else merge.copyValue(target, at)
+}
+
+private object StoredRows {
+  val SkippedPerCheck = 4096
 }

@@ -67,7 +67,7 @@ final class Scan(session: Session, family: FamilySession, private var rows: RowS
         lastLocator = rows.locator
         lastLength = rows.keyLength
         if (family.family.hasLists) takeList() else takeRow()
-      }
+      } else session.requireOpen()
     }
   }
 

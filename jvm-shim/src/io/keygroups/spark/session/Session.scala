@@ -114,16 +114,13 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** The last chunks of this session, once all earlier ones are sorted. */
   def seal(): Seq[ChunkMessage] = {
     finishSorting()
-    opened.valuesIterator.flatMap(family => family.takenChunk ++ family.writeChunk(files)).toSeq
+    whileOpen(opened.valuesIterator.flatMap(family => family.takenChunk ++ family.writeChunk(files)).toSeq)
   }
 
   /** Sort files of writes that were taken, whose keys later files may have again. */
   def sortTaken(chunks: Seq[ChunkMessage]): Unit = {
     finishSorting()
-    synchronized {
-      requireOpen()
-      sorted = host.sortChunks(this, chunks)
-    }
+    whileOpen { sorted = host.sortChunks(this, chunks) }
     finishSorting()
   }
 
@@ -135,10 +132,12 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     saving.map { case (id, upload) => id -> Session.await(upload) }.filter(_._2 > 0)
 
   /** All writes of this session in the order of the calls, where the change feed shows them. */
-  def sealChangelogs(): Seq[ChunkMessage] = opened.valuesIterator.flatMap(_.sealChangelog(files)).toSeq
+  def sealChangelogs(): Seq[ChunkMessage] = whileOpen(opened.valuesIterator.flatMap(_.sealChangelog(files)).toSeq)
 
-  /** See the committed version from now on: it holds what the overlays held. */
-  def moveTo(committed: LoadedVersion): Unit = {
+  /** See the committed version from now on: it holds what the overlays held. If the session has ended meanwhile, it is released. */
+  def moveTo(committed: LoadedVersion): Unit = synchronized {
+    if (closed) committed.release()
+    requireOpen()
     commitCount += 1
     endWriting()
     releaseOwn()
@@ -188,17 +187,22 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   def requireOpen(): Unit =
     if (closed) throw new IllegalStateException(s"session $id of version ${base.key.version} is closed")
 
+  /** Do something before the memory of the overlays may go: `close`, which another thread may call, waits for it. */
+  private def whileOpen[T](body: => T): T = synchronized {
+    requireOpen()
+    body
+  }
+
   private def holdsMemory: Boolean =
     sorted != null || own.nonEmpty || dropped.nonEmpty || opened.valuesIterator.exists(_.holdsMemory)
 
   /** Move the overlays to disk. If that fails, they stay as they are: the next write tries again. */
   private def spill(): Unit = {
     finishSorting() // without the lock: `close` does not wait for the sort, nor for the mapping of its segment
-    synchronized(startSpill())
+    whileOpen(startSpill())
   }
 
   private def startSpill(): Unit = {
-    requireOpen()
     opened.valuesIterator.foreach(_.spillChangelog(files))
     val chunks = opened.valuesIterator.flatMap(_.writeChunk(files)).toSeq
     sorted = host.sortChunks(this, chunks)

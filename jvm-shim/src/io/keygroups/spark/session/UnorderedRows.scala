@@ -14,15 +14,17 @@ import io.keygroups.spark.segment.Part
  * @param overlays newest first
  * @param parts newest first
  * @param horizon rows of segments that were written until then have expired
+ * @param requireOpen see `StoredRows`
  */
-final class UnorderedRows private (overlays: Array[Overlay], merge: SegmentMerge) extends StoredRows(merge) {
+final class UnorderedRows private (overlays: Array[Overlay], merge: SegmentMerge, requireOpen: () => Unit)
+  extends StoredRows(merge, requireOpen) {
   /** Rows of each overlay when the scan began, and when the segments were read to their end. */
   private val begun = overlays.map(_.rows)
   private var limits: Array[Int] = _
   private lazy val turns = overlays.indices.reverseIterator.flatMap(rowsOf)
 
-  def this(overlays: Array[Overlay], parts: Array[Part], horizon: Long) =
-    this(overlays, new SegmentMerge(parts, MergeStart(), Long.MaxValue, horizon))
+  def this(overlays: Array[Overlay], parts: Array[Part], horizon: Long, requireOpen: () => Unit) =
+    this(overlays, new SegmentMerge(parts, MergeStart(), Long.MaxValue, horizon), requireOpen)
 
   override def pins(overlay: Overlay): Boolean = overlays.exists(_ eq overlay)
 
@@ -35,6 +37,7 @@ final class UnorderedRows private (overlays: Array[Overlay], merge: SegmentMerge
         val newer = newerRow(merge.keyAddress, merge.keyLength, overlays.length)
         if (newer == 0) { if (merge.isLive) return true }
         else if (isLate(newer)) return stand(newer)
+        skip()
       }
       limits = overlays.map(_.rows)
     }
@@ -43,6 +46,7 @@ final class UnorderedRows private (overlays: Array[Overlay], merge: SegmentMerge
       val newer = newerRow(OverlayRow.keyAddress(row), OverlayRow.keyLength(row), overlay)
       if (newer == 0) { if (!OverlayRow.isTombstone(row)) return stand(row) }
       else if (isLate(newer)) return stand(newer)
+      skip()
     }
     false
   }

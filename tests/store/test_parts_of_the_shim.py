@@ -1,0 +1,49 @@
+"""Parts of the shim that need no query: the pools in which stores merge and upload, and uploads that fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from keygroups.configure import jars
+from support.scala_classes import compile_classes
+
+SOURCES = Path(__file__).parent / "scala"
+UPLOADS = 2
+
+
+def lines(request: pytest.FixtureRequest, main: str) -> list[str]:
+    """What a program prints that is compiled against the shim."""
+    jar = jars()[".".join(pyspark.__version__.split(".")[:2])]
+    classes = compile_classes(request.config.cache.mkdir("scala-store"), SOURCES, jar)
+    path = os.pathsep.join([f"{Path(pyspark.__file__).parent}/jars/*", str(jar), str(classes)])
+    command = ["java", "-Xmx128m", "-cp", path, f"io.keygroups.spark.{main}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
+
+
+def test_the_pools_of_merges(request: pytest.FixtureRequest) -> None:
+    """What a commit waits for goes first; merges that wait for their upload, each with a file, are few."""
+    processors, *found = lines(request, "versions.MergePoolsMain")
+    merges = max(1, int(processors.removeprefix("processors ")) // 4)
+    most, newest = 2 * UPLOADS + merges, UPLOADS + merges
+    assert found == ["order ceabd", f"begun {most} {most + 1}", f"begun beside {newest} {newest + 1}"]
+
+
+def test_a_file_whose_acknowledgement_is_lost_stays(request: pytest.FixtureRequest) -> None:
+    """Without checkpoint ids, the next batch may have read it: Spark has committed another attempt meanwhile."""
+    assert lines(request, "files.LostAnswersMain") == ["lost true", "late true"]
+
+
+def test_a_file_that_the_system_says_nothing_of_is_not_gone(request: pytest.FixtureRequest) -> None:
+    """A cleanup would delete what that file lists, and a load would say that it is missing."""
+    found = lines(request, "files.MountedFilesMain")
+    assert found == ["no folder 0", "listed file", "downloaded true false", "refused true true"]
+
+
+def test_a_store_process_that_is_stopped_ends_no_executor(request: pytest.FixtureRequest) -> None:
+    """As an error that leaves any thread of an executor does."""
+    assert lines(request, "bridge.ClosedLogMain")[-1] == "uncaught None"
