@@ -25,7 +25,7 @@ PROVIDER: Final = "io.keygroups.spark.KeyGroupStateStoreProvider"
 OPENED: Final = (
     "java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util",
     "java.util.concurrent", "java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action",
-    "sun.util.calendar",
+    "sun.util.calendar", "jdk.internal.ref",
 )  # fmt: skip
 MEMORY_DISK: Final = Path("/dev/shm")
 MEMORY_BYTES: Final = 4 << 30

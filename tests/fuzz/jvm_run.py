@@ -21,7 +21,7 @@ from support.scala_classes import compile_classes
 SOURCES = Path(__file__).parent / "scala"
 HANG_SECONDS = 1800
 ENDINGS = {"read", "read whole", "refused"}
-_OPENED = ("java.lang", "java.nio", "sun.nio.ch")
+_OPENED = ("java.lang", "java.nio", "jdk.internal.ref", "sun.nio.ch")
 
 
 def run(seed: int, count: int, cache: Path, wrong: str = "") -> Result:

@@ -14,6 +14,8 @@ from support.scala_classes import compile_classes
 
 SOURCES = Path(__file__).parent / "scala"
 UPLOADS = 2
+OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "jdk.internal.ref")]
+"""As Spark does."""
 
 
 def lines(request: pytest.FixtureRequest, main: str) -> list[str]:
@@ -21,7 +23,7 @@ def lines(request: pytest.FixtureRequest, main: str) -> list[str]:
     jar = jars()[".".join(pyspark.__version__.split(".")[:2])]
     classes = compile_classes(request.config.cache.mkdir("scala-store"), SOURCES, jar)
     path = os.pathsep.join([f"{Path(pyspark.__file__).parent}/jars/*", str(jar), str(classes)])
-    command = ["java", "-Xmx128m", "-cp", path, f"io.keygroups.spark.{main}"]
+    command = ["java", "-Xmx128m", *OPENED, "-cp", path, f"io.keygroups.spark.{main}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
 
 
@@ -47,3 +49,9 @@ def test_a_file_that_the_system_says_nothing_of_is_not_gone(request: pytest.Fixt
 def test_a_store_process_that_is_stopped_ends_no_executor(request: pytest.FixtureRequest) -> None:
     """As an error that leaves any thread of an executor does."""
     assert lines(request, "bridge.ClosedLogMain")[-1] == "uncaught None"
+
+
+def test_memory_outside_of_the_heap_has_a_limit_of_its_own(request: pytest.FixtureRequest) -> None:
+    """That of direct memory is the heap's: keys that are well within the budget would fail the executor."""
+    taken, heap = (int(part.split()[1]) for part in lines(request, "memory.OffHeapMain")[-1].split(","))
+    assert taken > 2 * heap

@@ -128,7 +128,7 @@ def test_a_damaged_attempt_has_no_file_restored_again(
 
 
 def test_the_files_of_two_operations_are_apart(local: LocalStore, latest: Version, restored: Counter[str]) -> None:
-    """A task that Spark has given up may still load the version that the next attempt loads."""
+    """A task that Spark has given up may still load the version that the next attempt loads: both end."""
     other: list[Version] = []
 
     def interleaved(downloads: Downloads) -> Version:
@@ -141,3 +141,4 @@ def test_the_files_of_two_operations_are_apart(local: LocalStore, latest: Versio
 
     assert rows_of(local.call(interleaved)) == ALL
     assert rows_of(other[0]) == ALL
+    assert max(restored.values()) == 2

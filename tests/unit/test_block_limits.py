@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -13,13 +14,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from keygroups.checkpoint.catalog import Catalog, Family
+from keygroups.checkpoint.names import FileName
 from keygroups.errors import CapacityError
 from keygroups.runs.local import sort_chunks
 from keygroups.segment.block import Block, _as_type, concat
 from keygroups.segment.chunk import HEADER, TOMBSTONE, Chunk, read_chunk
 from keygroups.segment.file import write_segment
 from keygroups.segment.split import split_blocks, split_range
-from support.checkpoint_files import through_a_file
+from support.checkpoint_files import restore, through_a_file, write
 
 ROWS = 100
 
@@ -137,3 +140,16 @@ def test_what_newer_rows_of_a_key_replace_is_not_merged(appended: int) -> None:
     appending = replace(row, appended=pa.array([True]))
     parts = [*[appending] * appended, *[row] * 5]
     assert list(split_range(parts, 100)) == [parts[: appended + 1]]
+
+
+def test_removals_of_wide_rows_take_no_room(tmp_path: Path) -> None:
+    """In columns each has 8 bytes for every column that it has not."""
+    columns = [{"name": f"c{n}", "type": "long", "nullable": True, "metadata": {}} for n in range(300)]
+    schema = json.dumps({"type": "struct", "fields": columns})
+    catalog = Catalog((Family(0, "wide", '{"fields": []}', schema, "{}"),), 1)
+    removals = replace(one_locator(ROWS, 1), value=pa.nulls(ROWS, pa.binary()))
+    path, ref = write(tmp_path, [removals], catalog, FileName("version", 1, f"{1:032x}"), "none")
+    assert path.stat().st_size < ROWS * 300
+    [block] = restore(tmp_path, path, ref).blocks
+    assert block.key.to_pylist() == removals.key.to_pylist()
+    assert block.value.null_count == ROWS

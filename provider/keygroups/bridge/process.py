@@ -18,7 +18,7 @@ from keygroups._version import __version__
 from keygroups.bridge.server import Server
 from keygroups.decoding import decode
 
-_PAUSE_SECONDS: Final = 0.1
+_PAUSE_SECONDS: Final = 1.0
 
 
 class Start(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class _Connections(PythonServer):  # type: ignore[misc]
     def run(self) -> None:
         super().run()
         while not self.is_shutdown:
-            threading.Event().wait(_PAUSE_SECONDS)
+            threading.Event().wait(_PAUSE_SECONDS)  # each error is a stack trace in the log
             super().run()
 
 

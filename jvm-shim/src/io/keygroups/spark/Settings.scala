@@ -25,6 +25,7 @@ final class Settings private (values: Map[String, String]) {
   val ttl: Long = read("ttl", "a time such as 7d, 12h, 30m or 45s")(Settings.seconds)
   val ttlOperators: Set[String] = names("ttlOperators")
   val overlayBytes: Long = bytes("overlayBytes")
+  val blockBytes: Long = bytes("blockBytes")
   val memoryBudget: MemoryBudget = MemoryBudget.of(bytes("memoryBudget"))
   val mappedValues: MappedValues =
     MappedValues.upTo(Some(bytes("mappedValueBytes")).filter(_ > 0).getOrElse(MemoryBudget.besideHeap / 2))

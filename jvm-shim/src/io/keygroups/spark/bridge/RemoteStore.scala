@@ -96,7 +96,9 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
       case Left(want) =>
         val missing =
           try arrivals.await(want)
-          catch { case NonFatal(error) if !isAlive => throw died(error) } // the folder that the files go to went with it
+          catch { // the folder that the files go to went with the process
+            case NonFatal(error) if !isAlive && !Failures.isInterrupt(error.getCause) => throw died(error)
+          }
         val listings = brought.listings ++ want.listings.map(store => store -> transfer.list(store))
         val more = brought.copy(listings = listings, missing = brought.missing ++ missing)
         callUntilComplete[T](method, request, more, arrivals)

@@ -70,7 +70,7 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
 
   def stop(): Unit = {
     stopped = true
-    if (process.isAlive) process.destroyForcibly() // it closes the log, of which the stacks of a crash may still have to be read
+    ServerProcess.kill(process)
     try process.waitFor(5, TimeUnit.SECONDS)
     catch { case _: InterruptedException => Thread.currentThread().interrupt() } // the error of the call is the one to see
     finally {
@@ -121,13 +121,16 @@ object ServerProcess extends Logging {
       new ServerProcess(process, connect(ready.port, token, settings.callTimeoutSeconds), folder)
     } catch {
       case error: Throwable =>
-        process.destroyForcibly()
+        kill(process)
         error match {
           case known: KeyGroupsException => throw known
           case other => throw Failures.version(cannotStart(python, s"it failed with $other"))
         }
     }
   }
+
+  /** This closes its log: of a process that has died, the last lines may still have to be read. */
+  private def kill(process: Process): Unit = if (process.isAlive) process.destroyForcibly()
 
   private def launch(python: String, folder: File): Process = {
     // A relative path (spark.archives) is relative to the executor's folder, not to ours.

@@ -15,17 +15,18 @@ object OffHeap {
   }
   private val addressOffset: Long = unsafe.objectFieldOffset(classOf[Buffer].getDeclaredField("address"))
 
-  /** Whether memory can be allocated without clearing it: it takes no room before it is used. Spark opens the package. */
-  val reserves: Boolean = classOf[ByteBuffer].getModule.isOpen("java.nio", classOf[Platform].getModule)
+  /** Whether memory can be allocated without clearing it: it takes no room before it is used. Spark opens both packages. */
+  val reserves: Boolean =
+    Seq("java.nio", "jdk.internal.ref").forall(classOf[ByteBuffer].getModule.isOpen(_, classOf[Platform].getModule))
 
   /** The C library maps allocations above its largest threshold, 32 MB; below, it kept up to 80 MB of freed memory. */
   private val AlwaysMapped = 33 << 20
   private val Large = 1 << 20
 
-  /** Memory with any content. */
+  /** Memory with any content. The JVM's limit of direct memory, which is that of its heap, does not count where it reserves. */
   def allocate(bytes: Int): ByteBuffer = {
     val buffer =
-      if (reserves && bytes >= Large) Platform.allocateDirectBuffer(math.max(bytes, AlwaysMapped)).limit(bytes)
+      if (reserves) Platform.allocateDirectBuffer(math.max(bytes, if (bytes < Large) 1 else AlwaysMapped)).limit(bytes)
       else ByteBuffer.allocateDirect(bytes)
     buffer.order(ByteOrder.nativeOrder())
   }

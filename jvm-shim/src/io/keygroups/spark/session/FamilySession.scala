@@ -136,6 +136,7 @@ final class FamilySession(private[session] val session: Session, val family: Fam
         if (seen >= limit && rows.locator != last) return (rows.locator, removed)
         last = rows.locator
         seen += 1
+        if (seen % StoredRows.SkippedPerCheck == 0) session.requireOpen()
         if (!rows.isTombstone && rows.isExpired && removeIfOld(rows)) removed += 1
       }
       (0L, removed)

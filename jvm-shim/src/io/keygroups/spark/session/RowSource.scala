@@ -54,6 +54,6 @@ abstract class StoredRows(merge: SegmentMerge, requireOpen: () => Unit) extends 
     else merge.copyValue(target, at)
 }
 
-private object StoredRows {
+private[session] object StoredRows {
   val SkippedPerCheck = 4096
 }

@@ -134,10 +134,9 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** All writes of this session in the order of the calls, where the change feed shows them. */
   def sealChangelogs(): Seq[ChunkMessage] = whileOpen(opened.valuesIterator.flatMap(_.sealChangelog(files)).toSeq)
 
-  /** See the committed version from now on: it holds what the overlays held. If the session has ended meanwhile, it is released. */
+  /** See the committed version from now on: it holds what the overlays held. */
   def moveTo(committed: LoadedVersion): Unit = synchronized {
-    if (closed) committed.release()
-    requireOpen()
+    requireOpenFor(committed)
     commitCount += 1
     endWriting()
     releaseOwn()
@@ -150,7 +149,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   }
 
   /** See the base version through other files of it. Nothing has been written yet. */
-  def rebase(loaded: LoadedVersion): Unit = {
+  def rebase(loaded: LoadedVersion): Unit = synchronized {
+    requireOpenFor(loaded)
     base.release()
     base = loaded
     seeSegments()
@@ -186,6 +186,12 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
 
   def requireOpen(): Unit =
     if (closed) throw new IllegalStateException(s"session $id of version ${base.key.version} is closed")
+
+  /** A version that comes when the session has ended is released. */
+  private def requireOpenFor(version: LoadedVersion): Unit = {
+    if (closed) version.release()
+    requireOpen()
+  }
 
   /** Do something before the memory of the overlays may go: `close`, which another thread may call, waits for it. */
   private def whileOpen[T](body: => T): T = synchronized {

@@ -124,7 +124,9 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
    * @param isUrgent a task waits for it
    */
   def inBackground[T](isUrgent: Boolean)(call: => T): T =
-    WorkMemory.during(OpenStore.BackgroundBytes, settings.memoryBudget.forWork, isUrgent)(call)
+    WorkMemory.during(backgroundBytes, settings.memoryBudget.forWork, isUrgent)(call)
+
+  private def backgroundBytes = math.max(OpenStore.BackgroundBytes, OpenStore.BlocksOfMerge * settings.blockBytes)
 
   /** Log an error of a call that nothing depends on. */
   def ignoring(what: String)(body: => Unit): Unit =
@@ -158,5 +160,7 @@ private object OpenStore {
   val BytesPerRow = 40L
   /** Merging takes a few blocks at a time, compression 16 MB. */
   val BackgroundBytes: Long = 64L << 20
+  /** A merge took 3 blocks of 64 MB, and 3.6 of 256 or 512 MB. */
+  val BlocksOfMerge = 4L
   val Attempts = 3
 }
