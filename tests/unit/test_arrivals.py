@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
+from keygroups.errors import CheckpointError
 from keygroups.runs.local import LocalRuns
 from keygroups.segment.file import Segment
 from keygroups.store.downloads import Downloads, Wanted
@@ -98,6 +100,21 @@ def test_an_operation_that_the_jvm_gave_up_leaves_no_local_file(local: LocalStor
     gc.collect()
     assert rows_of(version) == ALL
     assert len(list(segments.iterdir())) == BATCHES
+
+
+def test_a_load_that_fails_holds_nothing(local: LocalStore, latest: Version, caplog: pytest.LogCaptureFixture) -> None:
+    """What it has restored goes at once, not when Python next collects garbage."""
+    oldest, *_ = sorted(local.checkpoint.iterdir())
+    content = bytearray(oldest.read_bytes())
+    content[-60] ^= 1
+    oldest.write_bytes(content)
+    gc.disable()
+    try:
+        with contextlib.suppress(CheckpointError), caplog.at_level("ERROR"):  # pytest keeps what is logged
+            local.load(latest)
+        assert not list(Path(local.store._folder).glob("segments/*"))
+    finally:
+        gc.enable()
 
 
 def test_attempts_share_no_restored_file(local: LocalStore, latest: Version) -> None:

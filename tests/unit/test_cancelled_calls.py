@@ -196,7 +196,7 @@ def test_an_operation_that_nobody_waits_for_is_undone(
     assert "is not known" in json.loads(served.server.call("await", ticket))["error"]["message"]
     slow.go.set()
     assert eventually(lambda: not (local.store._compaction._turns or local.store._compaction._writing))
-    assert eventually(lambda: files(local) == before)
+    assert eventually(lambda: set(files(local)) <= set(before))
     assert served.merge(number)
     assert len(latest(local).plan) == 1
     assert len(rows_of(latest(local))) == 20

@@ -20,6 +20,7 @@ from keygroups.progress import Progress
 from keygroups.runs.run import pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
+from keygroups.store.checkpoint_writer import Upload
 from keygroups.store.version import Version
 from support.everyday import examples
 from support.local_store import LocalStore, rows_of
@@ -307,3 +308,64 @@ def test_a_piece_without_rows_is_no_file(tmp_path: Path, remove: range) -> None:
             local.store.uploaded(upload.name, success=True)
     assert rows_of(version) == {n: n for n in range(100) if n not in remove} | {200: 1}
     assert all(piece.span.rows for piece in pieces_of(version.plan))
+
+
+def test_a_version_whose_parent_has_left_memory_keeps_its_runs(tmp_path: Path) -> None:
+    """Other attempts at the batch come first, so it does not hear that the rows merged before it were uploaded."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    model: dict[int, int] = {}
+    version, uploads = local.first(), []
+    for keys in (range(95), range(30), range(200, 220)):
+        rows = {key: len(model) + key for key in keys}
+        model |= rows
+        version = local.write(version, rows, len(model))
+    local.store._compaction._piece_bytes = 400
+    while (segment := local.store.compact(thorough=False)) is not None:
+        version, upload = installed(local, segment)
+        uploads.append(upload)
+    merged: list[Segment | None] = []
+
+    def come_first() -> None:
+        for key in (301, 302):
+            local.write(version, {key: 1}, len(model) + 1)
+        finish(local, uploads)
+        local.store._compaction._piece_bytes = 900
+        merged.append(local.store.compact(thorough=True))
+
+    with before_the_end_of_a_commit(local, come_first):
+        late, written = local.commit(version, {300: 7}, len(model) + 1)
+    local.upload(written[0])
+    finish(local, [installed(local, merged[0])[1]])
+    last = local.write(local.store.known(late.key), {400: 1}, len(model) + 2)
+    local.reopened()
+    assert rows_of(local.load(last)) == {**model, 300: 7, 400: 1}
+
+
+@contextmanager
+def before_the_end_of_a_commit(local: LocalStore, action: Callable[[], None]) -> Iterator[None]:
+    """Do something once, between the file of a version and the version in memory."""
+    writer = local.store._writer
+
+    def write(*given: Any) -> object:  # noqa: ANN401
+        local.store._writer = writer
+        written = writer.write(*given)
+        action()
+        return written
+
+    local.store._writer = SimpleNamespace(write=write)  # type: ignore[assignment]
+    yield
+
+
+def installed(local: LocalStore, segment: Segment | None) -> tuple[Version, Upload | None]:
+    """The latest version with a merged segment."""
+    assert segment is not None
+    done = local.store.install(segment.id)
+    assert done is not None
+    return done
+
+
+def finish(local: LocalStore, uploads: Sequence[Upload | None]) -> None:
+    """Upload merged pieces, those that have a file."""
+    for upload in filter(None, uploads):
+        local.upload(upload)
+        local.store.uploaded(upload.name, success=True)

@@ -74,10 +74,14 @@ class Step:
         """The merge's runs with this piece in place of its rows in the inputs.
 
         Args:
-            before: the runs as a plan has them, which may have other files than when the merge began.
+            before: the runs as a plan has them, which may have other files than when the merge began. A version whose
+                parent had left memory before these were uploaded has others: it keeps them, since what a piece covers
+                is counted in rows of files.
         """
         has_output = self.merge.has_output
         inputs = before[has_output:]
+        if not all(run.is_durable for run in inputs):
+            return before
         pairs = list(zip(inputs, self.taken, strict=True))
         done = before[0].pieces if has_output else ()
         if self.segment.rows:

@@ -103,13 +103,14 @@ def _precedes(block: Block, other: Block) -> bool:
 def _read_ahead(blocks: Iterator[Block], name: str) -> Generator[Block, None, None]:
     """The same blocks; a thread decompresses the next one while the caller uses the current one."""
     with ThreadPoolExecutor(1) as thread:
-        coming: Future[Block | None] = thread.submit(next, blocks, None)
+        # No variable holds one that has failed: its error holds this frame, and what was restored before.
+        coming: list[Future[Block | None]] = [thread.submit(next, blocks, None)]
         while True:
             with reading(name):
-                block = coming.result()
+                block = coming.pop().result()
             if block is None:
                 return
-            coming = thread.submit(next, blocks, None)
+            coming.append(thread.submit(next, blocks, None))
             yield block
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -89,14 +90,18 @@ class Loader:
     def _first_usable(self, key: VersionKey, downloads: Downloads, read: Callable[[str], T]) -> T:
         candidates = self._candidates(key, downloads)
         errors: dict[str, CheckpointError] = {}
-        for path in candidates:
-            try:
-                return read(path)
-            except CheckpointError as error:
-                log.warning("%s%s", error, "; trying another attempt's file" if path != candidates[-1] else "")
-                errors[path] = error
-        found = [error for path, error in errors.items() if path not in downloads.missing]
-        raise [*found, *errors.values(), self._not_found(key)][0]
+        try:
+            for path in candidates:
+                try:
+                    return read(path)
+                except CheckpointError as error:
+                    log.warning("%s%s", error, "; trying another attempt's file" if path != candidates[-1] else "")
+                    errors[path] = error
+            if errors:
+                raise errors[min(errors, key=lambda path: path in downloads.missing)]
+        finally:
+            errors.clear()  # an error holds this frame, and those below with what they have restored
+        raise self._not_found(key)
 
     def _candidates(self, key: VersionKey, downloads: Downloads) -> list[str]:
         """Paths of the version's files; of several attempts the one written last comes first."""
@@ -121,15 +126,21 @@ class Loader:
     def _load_attempt(self, path: str, downloads: Downloads) -> Version:
         ref, manifest = self._version_file(path, downloads)
         unusable = set(downloads.missing)
-        first_error: CheckpointError | None = None
-        while (files := files_of_version(ref, manifest, unusable, lambda n: self._parent(n, downloads))) is not None:
-            try:
-                return self._restore(ref, manifest, files, downloads)
-            except _UnusableError as error:
-                log.warning("%s; looking for older files with the rows of version %d", error.cause, manifest.version)
-                first_error = first_error or error.cause
-                unusable.add(error.path)
-        raise first_error or CheckpointError(
+        errors: list[CheckpointError] = []
+        parent = partial(self._parent, downloads=downloads)
+        try:
+            while (files := files_of_version(ref, manifest, unusable, parent)) is not None:
+                try:
+                    return self._restore(ref, manifest, files, downloads)
+                except _UnusableError as error:
+                    log.warning("%s; looking for older files with its rows", error.cause)
+                    errors.append(error.cause)
+                    unusable.add(error.path)
+            if errors:
+                raise errors[0]
+        finally:
+            errors.clear()  # as above
+        raise CheckpointError(
             "a file of the checkpoint is missing",
             path=self._full(min(unusable, default=path)),
             expected=f"all files of version {manifest.version}",

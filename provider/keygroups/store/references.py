@@ -81,7 +81,7 @@ class References:
         found = [path for path in paths if path not in downloads.missing]
         self._read_unknown(found, downloads)
         with self._lock:
-            return {path: self._listed[path] for path in found}
+            return {path: self._listed[path] for path in found if path in self._listed}
 
     def _read_unknown(self, paths: Sequence[str], downloads: Downloads) -> None:
         with self._lock:
