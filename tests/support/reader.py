@@ -30,6 +30,13 @@ def counted(rows: list[tuple[int, dict[str, Any]]], ref: dict[str, Any]) -> list
     return [one for one in rows[slice(*ref.get("span", (None,)))] if one[1]["key_group"] in groups]
 
 
+def comparable(key: Any) -> Any:  # noqa: ANN401
+    """The key with texts as bytes, as they are in a part where one of them is not UTF-8."""
+    if not isinstance(key, dict):
+        return key
+    return {name: part.encode() if isinstance(part, str) else part for name, part in key.items()}
+
+
 def read_version(store: Path, version: int | None = None) -> dict[str, list[tuple[Any, Any]]]:
     """The keys and values of each family of ``state/<operator>/<partition>[/<store>]``; None is the latest version."""
     names = "v*.arrows" if version is None else f"v{version:020d}_*.arrows"
@@ -39,7 +46,7 @@ def read_version(store: Path, version: int | None = None) -> dict[str, list[tupl
     layers = [layer, *(counted(read_file(operator / ref["path"])[1], ref) for ref in manifest["segments"])]
     found: Rows = {}
     for family, row in (one for layer in reversed(layers) for one in layer):
-        place, value = (family, repr(row["key"])), row["value"]
+        place, value = (family, repr(comparable(row["key"]))), row["value"]
         if value is None:
             found.pop(place, None)
         elif row.get("appended") and place in found:

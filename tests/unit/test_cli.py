@@ -173,3 +173,34 @@ def test_a_package_without_a_jar_says_so(monkeypatch: pytest.MonkeyPatch, tmp_pa
         keygroups.jar_path()
     assert run("conf").exit_code == 1
     assert "jar: none" in run("version").output
+
+
+@pytest.mark.parametrize(
+    ("log", "found"),
+    [
+        (None, "offsets"),
+        (b"v1\n\xff", "utf-8"),
+        (b"v1", "index out of range"),
+        (b"v1\n[]", "object"),
+    ],
+)
+def test_mend_says_what_cannot_be_read(tmp_path: Path, log: bytes | None, found: str) -> None:
+    """Nothing is deleted."""
+    if log is None:
+        (tmp_path / "offsets").write_text("a file")
+    else:
+        (tmp_path / "offsets").mkdir()
+        for batch in range(2):
+            (tmp_path / "offsets" / str(batch)).write_bytes(log)
+    done = run("mend", str(tmp_path), "--apply")
+    assert done.exit_code == 1
+    assert "the offset log cannot be read" in done.output
+    assert found in done.output
+
+
+def test_mend_passes_over_a_query_that_names_no_partitions(tmp_path: Path) -> None:
+    """As one without state."""
+    (tmp_path / "offsets").mkdir()
+    for batch in range(2):
+        (tmp_path / "offsets" / str(batch)).write_text('v1\n{"conf": {}}')
+    assert "nothing to repair" in run("mend", str(tmp_path)).output

@@ -8,6 +8,8 @@ point.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -94,7 +96,7 @@ def unfinished(files: FileSystem, root: str) -> Unfinished | None:
     if last in commits or last - 1 not in batches:
         return None
     before, after = (_conf(files, f"{root}/offsets/{batch}") for batch in (last - 1, last))
-    if before.get(PARTITIONS) == after.get(PARTITIONS):
+    if PARTITIONS not in before or PARTITIONS not in after or before[PARTITIONS] == after[PARTITIONS]:
         return None
     return Unfinished(last, int(before[PARTITIONS]), int(after[PARTITIONS]), after.get(PROVIDER_CLASS, "unknown"))
 
@@ -109,16 +111,22 @@ def _open(checkpoint: str) -> tuple[FileSystem, str]:
 
 
 def _numbers(files: FileSystem, folder: str) -> list[int]:
-    found = files.get_file_info(FileSelector(folder, allow_not_found=True))
+    with _reading(folder):
+        found = files.get_file_info(FileSelector(folder, allow_not_found=True))
     return sorted(int(file.base_name) for file in found if file.base_name.isdigit())
 
 
 def _conf(files: FileSystem, path: str) -> dict[str, str]:
-    with files.open_input_stream(path) as stream:
-        lines = stream.read().decode().splitlines()
+    with _reading(path), files.open_input_stream(path) as stream:
+        return decode(stream.read().decode().splitlines()[1], _Metadata).conf
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Raise errors about a log of the query as CheckpointError."""
     try:
-        return decode(lines[1], _Metadata).conf
-    except (IndexError, msgspec.DecodeError) as error:
+        yield
+    except (ArrowException, OSError, UnicodeError, IndexError, msgspec.DecodeError) as error:
         raise CheckpointError("the offset log cannot be read", path=path, found=error) from error
 
 
