@@ -162,6 +162,33 @@ def test_two_attempts_at_one_version(spark: SparkSession, tmp_path: Path) -> Non
     assert fresh.rows() == {("a", 1): "two"}
 
 
+def test_a_batch_that_runs_again_goes_on_after_a_failed_upload(spark: SparkSession, tmp_path: Path) -> None:
+    """Both attempts at it have pushed their base out of the store process's memory; the JVM must not go on with it."""
+    driver = Driver(spark, tmp_path)
+    for version, value in ((0, "old"), (1, "first")):
+        driver.open(version, "")
+        driver.put("a", 1, value)
+        driver.commit()
+    driver.open(1, "")
+    driver.put("a", 1, "failed")
+    folder = tmp_path / "state" / "0" / "0"
+    folder.rename(tmp_path / "aside")
+    folder.touch()
+    with fails("could not be written"):
+        driver.commit()
+    driver.abort()
+    folder.unlink()
+    (tmp_path / "aside").rename(folder)
+    driver.open(1, "")
+    assert driver.rows() == {("a", 1): "old"}
+    driver.put("a", 1, "second")
+    driver.commit()
+    driver.open(2, "")
+    assert driver.rows() == {("a", 1): "second"}
+    driver.abort()
+    driver.close()
+
+
 def test_checkpoint_ids_tell_attempts_apart(spark: SparkSession, tmp_path: Path) -> None:
     """Spark's checkpoint format 2: the driver says which attempt counts."""
     conf = {"spark.sql.streaming.stateStore.checkpointFormatVersion": "2"}

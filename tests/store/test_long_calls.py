@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from store.driver import PREFIX, Driver, kill_servers, server_processes
+from store.driver import PREFIX, Driver, field, kill_servers, server_processes
 from store.test_faults import fails, files
 from store.test_ownership import GRACE_SECONDS, mapped, segments
 from support.processes import wait_for
@@ -176,6 +176,29 @@ def test_a_task_that_is_killed_stops_its_load(spark: SparkSession, tmp_path: Pat
         driver.interrupt()
         with fails("the task was interrupted"):
             loading.result(20)
+    driver.close()
+
+
+def test_maintenance_does_not_wait_for_ever_for_merges(
+    spark: SparkSession, tmp_path: Path, process: SlowProcess
+) -> None:
+    """Batches may write as fast as a store merges. Old files go all the same."""
+    settings = conf(process, callTimeoutSeconds="60") | {"spark.sql.streaming.minBatchesToRetain": "1"}
+    filled(Driver(spark, tmp_path / "checkpoint", settings), 1, FEW).close()
+    (superseded,) = files(tmp_path / "checkpoint", "v*")
+    driver = Driver(spark, tmp_path / "checkpoint", settings)
+    process.stuck("background")
+    filled(driver, 4, FEW)
+    compactor = field(field(field(driver._driver, "provider"), "host"), "compactor")
+    patience = compactor.getClass().getDeclaredField("patienceSeconds")
+    patience.setAccessible(True)
+    patience.setLong(compactor, 1)
+    driver.maintain()
+    assert process.was("stuck-background")
+    assert not files(tmp_path / "checkpoint", "s*")
+    assert not superseded.exists()
+    process.go_on()
+    driver.maintain()
     driver.close()
 
 

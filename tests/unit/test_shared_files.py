@@ -12,8 +12,8 @@ from keygroups.errors import CheckpointError
 from keygroups.runs.run import pieces_of
 from support.everyday import seldom
 from support.local_store import catalog, rows_of
-from support.shared import lend, listed, put_version, ranges_of, shares
-from support.shared_operator import G, Operator, group_of, latest, upload_merges
+from support.shared import filtered, lend, listed, put_version, ranges_of, shares
+from support.shared_operator import G, Operator, group_of, latest, opened, upload_merges
 
 FIRST = 8
 """The version that the new stores begin with."""
@@ -169,3 +169,24 @@ def test_loads_of_a_shared_file_are_not_taken_for_each_other(operator: Operator)
     }
     all_key = put_version(lender.operator, "0", 2, refs, catalog(1), FIRST + 1, G)
     assert rows_of(operator.load(lender, all_key)) == operator.rows("0")
+
+
+def test_a_shared_file_has_the_families_of_the_version_that_lists_it(tmp_path: Path) -> None:
+    """What was restored of it for another version, which had one family more, is not taken over."""
+    lender = opened(tmp_path, "0", 2)
+    first = lender.first()
+    lender.spill(first, {1000 + number: number for number in range(20)}, save=False, family=1)
+    version = lender.write(first, {number: number for number in range(40)}, 40, 2)
+    own = frozenset(range(0, G, 2))
+    refs = [ref for ref in (filtered(ref, own, range(G)) for ref in listed(lender, version)) if ref is not None]
+    lend(lender.operator, "1", refs, FIRST)
+    keys = sum(group_of(number) % 2 == 0 for number in range(40))
+    key = put_version(lender.operator, "1", 2, refs, catalog(keys, 2), FIRST, G)
+    elsewhere, here = opened(tmp_path, "1", 2), opened(tmp_path, "1", 2)
+    elsewhere.call(lambda downloads: elsewhere.store.load(key, downloads))
+    here.call(lambda downloads: here.store.load(key, downloads))
+    dropped = elsewhere.write(elsewhere.store.known(key), {2000: 1}, keys + 1, 1)
+    assert len(rows_of(here.load(dropped))) == keys + 1
+    merged = here.merge_piece()
+    assert merged is not None
+    assert merged[1] is not None

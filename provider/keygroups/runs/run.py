@@ -53,6 +53,10 @@ class Piece:
         """Whether its segment is what would be restored of a file."""
         return self.files[0].path == file.path and self.is_one_file and self.files[0].restored == file.restored
 
+    def has_families_of(self, catalog: Catalog) -> bool:
+        """Whether it was made with these column families, or is a file as it is, whatever families it has."""
+        return self.made_with is None or self.made_with.ids == catalog.ids
+
     @property
     def version(self) -> int:
         """The last version with a row of these."""

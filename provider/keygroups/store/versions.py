@@ -119,11 +119,14 @@ class Versions:
             return frozenset([*(str(ref.name) for ref in refs), *self._pinned])
 
     def segment_of(self, ref: FileRef, catalog: Catalog) -> Segment | None:
-        """The segment restored of a file, or written with it, if it was checked against families of the same form."""
+        """The segment restored of a file, or written with it, if it was checked against families of the same form.
+
+        With a filter, one that has the rows of just these families.
+        """
         with self._lock:
             versions = [version for version in self._versions.values() if version.catalog.forms >= catalog.forms]
             pieces = (piece for version in versions for piece in pieces_of(version.plan))
-            return next((p.segment for p in pieces if p.is_restored_of(ref)), None)
+            return next((p.segment for p in pieces if p.is_restored_of(ref) and p.has_families_of(catalog)), None)
 
     def _present(self, version: Version) -> Version:
         return self._versions.get(version.key, version)

@@ -22,7 +22,12 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     val remote = store.open()
     compactor.awaitIfBehind(remote)
     session.finishSorting() // its segments are known then
-    store.withKnown(session.sortedSegments)(commit(session, remote, _, timings))
+    try store.withKnown(session.sortedSegments)(commit(session, remote, _, timings))
+    catch {
+      case error: Throwable => // the store process may have the base no more: the next attempt asks it, or loads
+        store.forget(session.version.key)
+        throw error
+    }
   }
 
   private def commit(session: Session, remote: RemoteStore, known: KnownSegments, timings: CommitTimings): LoadedVersion = {

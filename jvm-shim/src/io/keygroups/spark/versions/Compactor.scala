@@ -1,6 +1,7 @@
 package io.keygroups.spark.versions
 
 import java.io.File
+import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicLong
 
 import io.keygroups.spark.{Failures, Metrics}
@@ -33,6 +34,8 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   /** Calls of `compact` that wait for their end: all pieces are to save space. */
   private var compacting = 0
   @volatile private var waitingCommits = 0
+  /** Of Spark's maintenance, which deletes old files after that; it has one thread for four processors. */
+  private val patienceSeconds = 300L
   /** Why the compaction under way or the last one has failed. */
   private var failure: Option[Throwable] = None
 
@@ -50,14 +53,18 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
     ask(remote)
   }
 
-  /** Compact until there is nothing to do, or the store is closed. Throws what makes it fail. */
+  /**
+   * Compact until there is nothing to do, the store is closed, or `patienceSeconds` are over: batches may write as fast as this
+   * merges. What is under way goes on. Throws what makes it fail.
+   */
   def compact(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
-    awaitWhile(pieces > 0)
+    val end = System.nanoTime() + TimeUnit.SECONDS.toNanos(patienceSeconds)
+    awaitWhile(pieces > 0, end)
     compacting += 1
     try {
       if (thorough) isThorough = true
       ask(remote)
-      awaitWhile(pieces > 0)
+      awaitWhile(pieces > 0, end)
     } finally {
       compacting -= 1
       if (compacting == 0) isThorough = false
@@ -82,9 +89,14 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   private def runs: Int = store.latest.fold(0)(_.runs.length)
 
-  private def awaitWhile(condition: => Boolean): Unit =
-    try while (condition) wait()
-    catch { case error: InterruptedException => throw Failures.interrupted(error) }
+  private def awaitWhile(condition: => Boolean, end: Long = Long.MaxValue): Unit =
+    try {
+      var left = 1L
+      while (condition && left > 0) {
+        left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())
+        if (left > 0) wait(left)
+      }
+    } catch { case error: InterruptedException => throw Failures.interrupted(error) }
 
   /** There may be more to merge. */
   private def ask(remote: RemoteStore): Unit = synchronized {

@@ -102,6 +102,11 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     } else version.release()
   }
 
+  /** A version is not the latest any more, if it was. */
+  def forget(version: VersionKey): Unit = synchronized {
+    if (latestVersion != null && latestVersion.key == version) releaseLatest()
+  }
+
   def close(): Unit = {
     val store = synchronized {
       releaseLatest()
