@@ -15,7 +15,8 @@ from keygroups.partition import columns
 from keygroups.partition.columns import Packed, column_decoder, column_encoder
 from keygroups.rows.decode import Bytes, bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
-from keygroups.state.arrow import array_maker, values_of
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import values_of
 from keygroups.state.types import parse_type
 from rows.test_unsafe_rows import SCHEMAS, present, seen
 

@@ -14,10 +14,12 @@ from keygroups.functions import Context, KeyedProcessFunction, OutputTag, Runtim
 from keygroups.keyed.metrics import Metrics
 from keygroups.keyed.scope import NO_TIME
 from keygroups.state import (
+    Duration,
     ListStateDescriptor,
     MapStateDescriptor,
     SortedMapStateDescriptor,
     StateError,
+    StateTtlConfig,
     ValueStateDescriptor,
 )
 from keygroups.testing import KeyedHarness
@@ -132,6 +134,19 @@ def test_the_same_name_is_the_same_state() -> None:
     probed = Probed(s=descriptor, again=ValueStateDescriptor("s", "bigint"))
     assert probed.probe.context.get_state(descriptor) is probed.do(lambda p: p.s)
     assert probed.do(lambda p: p.s is p.again)
+
+
+def test_a_life_that_is_set_after_the_state_was_asked_for_is_refused() -> None:
+    """Its rows have no time: a search for expired ones would take other bytes for it."""
+
+    class Late(KeyedProcessFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            descriptor = ValueStateDescriptor("s", "bigint")
+            runtime_context.get_state(descriptor)
+            descriptor.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_hours(1)).build())
+
+    with pytest.raises(StateError, match=r"sets a time to live after.*enable_time_to_live before"):
+        KeyedHarness(Late())
 
 
 @pytest.mark.parametrize(

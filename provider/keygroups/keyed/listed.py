@@ -18,7 +18,7 @@ from keygroups.keyed.scope import Scope
 from keygroups.keyed.tables import Entry, ListTable
 from keygroups.rows.encode import has_none
 from keygroups.segment.arrays import mask
-from keygroups.state.arrow import array_maker
+from keygroups.state.arrays import array_maker
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import ListStateDescriptor
 from keygroups.state.errors import StateError

@@ -15,7 +15,8 @@ from pyspark.sql.types import DataType
 from keygroups.keyed.life import Life
 from keygroups.keyed.tables import Columns, ValueTable
 from keygroups.segment.arrays import mask
-from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting, inferred
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import MISTAKES, arrow_type, fitting, inferred
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 from keygroups.state.errors import StateError

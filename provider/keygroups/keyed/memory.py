@@ -14,7 +14,8 @@ from pyspark.sql.types import DataType
 from keygroups.keyed.forms import copy_of, frozen
 from keygroups.keyed.order import order_of
 from keygroups.keyed.tables import Columns, Entry
-from keygroups.state.arrow import array_maker, values_of
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import values_of
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import MapStateDescriptor, SortedMapStateDescriptor, StateDescriptor
 from keygroups.state.errors import StateError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar, cast
 
 from keygroups.functions.context import KeyedStateStore
@@ -46,6 +47,7 @@ class Registry(KeyedStateStore):
         """Begin without states."""
         self._operator, self._tables, self._scope = operator, tables, scope
         self._known: dict[str, tuple[StateDescriptor, State]] = {}
+        self._asked: list[StateDescriptor] = []
         self._sealed = False
         self.metrics = Metrics(operator)
 
@@ -58,7 +60,18 @@ class Registry(KeyedStateStore):
         return [descriptor for descriptor, _ in self._known.values()]
 
     def seal(self) -> None:
-        """Refuse states and metrics that were not asked for by now: the checkpoint has none for them."""
+        """Refuse states and metrics that were not asked for by now: the checkpoint has none for them.
+
+        Raises:
+            StateError: A descriptor has changed since its state was given, which has not.
+        """
+        for descriptor in self._asked:
+            if descriptor.ttl != self._known[descriptor.name][0].ttl:
+                raise StateError(
+                    f"operator {self._operator!r} sets a time to live after it has asked for the state",
+                    found=repr(descriptor),
+                    fix="call enable_time_to_live before the state is asked for",
+                )
         self._sealed = True
         self.metrics.seal()
 
@@ -113,8 +126,10 @@ class Registry(KeyedStateStore):
                 expected=", ".join(map(repr, self._known)) or "no state",
                 fix="ask for each state in open: the operator must know its states before the first row",
             )
-        state = make(descriptor, table(descriptor), self._scope)
-        self._known[descriptor.name] = descriptor, state
+        given = copy(descriptor)
+        state = make(given, table(given), self._scope)
+        self._known[descriptor.name] = given, state
+        self._asked.append(descriptor)
         return state
 
     def _require_same(self, known: StateDescriptor, descriptor: StateDescriptor) -> None:

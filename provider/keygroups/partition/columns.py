@@ -19,7 +19,8 @@ from keygroups.rows.decode import Bytes, row_decoder
 from keygroups.rows.encode import row_encoder
 from keygroups.rows.scalars import Words
 from keygroups.segment.arrays import mask, numpy
-from keygroups.state.arrow import array_maker, arrow_type, values_of
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import arrow_type, values_of
 
 WORD: Final = 8
 PIECE_BYTES: Final = 1 << 20

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Row
 from pyspark.sql import types as spark
 
 from keygroups.rows.pickled import PickleType
-from keygroups.rows.scalars import micros_of
 from keygroups.segment.arrays import numpy
 from keygroups.state.errors import StateError
 
@@ -36,8 +36,6 @@ _INSTANTS: Final = spark.TimestampType()
 _LOCAL_TIMES: Final = spark.TimestampNTZType()
 MISTAKES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError)
 """What comes of values that do not fit a type."""
-
-Convert = Callable[[Any], Any]
 
 
 def arrow_type(kind: spark.DataType) -> pa.DataType:
@@ -78,17 +76,6 @@ def values_of(column: pa.Array) -> list[Any]:
     return list(column.to_pylist())
 
 
-def array_maker(kind: spark.DataType) -> Callable[[Sequence[Any]], pa.Array]:
-    """Give what makes an array of values of a type. It raises one of ``MISTAKES`` if one does not fit."""
-    arrow, convert = arrow_type(kind), _instants_as_numbers(kind)
-
-    def array(values: Sequence[Any]) -> pa.Array:
-        given = values if convert is None else [None if value is None else convert(value) for value in values]
-        return pa.array(given, arrow)
-
-    return array
-
-
 def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """Give an array as one of another type, if no value changes. Raises one of ``MISTAKES`` if one would.
 
@@ -99,6 +86,12 @@ def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
         raise TypeError(f"{array.type} in place of {kind}")
     fitted = array.cast(kind)
     fitted.validate(full=True)
+    if (
+        pa.types.is_float64(array.type)
+        and pa.types.is_float32(kind)
+        and pc.any(pc.and_not(pc.is_inf(fitted), pc.is_inf(array))).as_py()
+    ):
+        raise ValueError(f"a number that is too large for {kind}")
     return fitted
 
 
@@ -171,35 +164,3 @@ def _with_nulls(column: pa.Array, values: list[Any]) -> list[Any]:
     if column.null_count == 0:
         return values
     return [value if valid else None for value, valid in zip(values, column.is_valid().to_pylist(), strict=True)]
-
-
-def _instants_as_numbers(kind: spark.DataType) -> Convert | None:
-    """What turns instants, which Python has in local time, into numbers; None where there are none."""
-    if isinstance(kind, spark.TimestampType):
-        return micros_of
-    if isinstance(kind, spark.ArrayType):
-        element = _instants_as_numbers(kind.elementType)
-        return element and (lambda values: [None if value is None else element(value) for value in values])
-    if isinstance(kind, spark.MapType):
-        return _entries(_instants_as_numbers(kind.keyType), _instants_as_numbers(kind.valueType))
-    if isinstance(kind, spark.StructType):
-        fields = [_instants_as_numbers(field.dataType) for field in kind.fields]
-        if any(fields):
-            return lambda row: tuple(
-                v if f is None or v is None else f(v) for f, v in zip(fields, _parts(row, kind), strict=True)
-            )
-    return None
-
-
-def _entries(key: Convert | None, value: Convert | None) -> Convert | None:
-    if key is None and value is None:
-        return None
-
-    def converted(entries: Mapping[Any, Any]) -> list[tuple[Any, Any]]:
-        return [(key(k) if key else k, value(v) if value and v is not None else v) for k, v in entries.items()]
-
-    return converted
-
-
-def _parts(row: Any, kind: spark.StructType) -> Sequence[Any]:
-    return [row.get(name) for name in kind.names] if isinstance(row, Mapping) else row

@@ -10,7 +10,8 @@ from pyspark.sql import types as spark
 
 from keygroups.keyed.many import any_array
 from keygroups.keyed.operator import tagged
-from keygroups.state.arrow import MISTAKES, array_maker, arrow_type, fitting
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import MISTAKES, arrow_type, fitting
 from keygroups.state.errors import StateError
 from keygroups.streams.outgoing import wrong_value
 from keygroups.streams.side_outputs import struct_of, undeclared, with_sides

@@ -33,6 +33,7 @@ def opened(function: Function, uid: str, parameters: dict[str, str]) -> Declared
     try:
         function.open(context)
         metrics = context.metrics.names()
+        context.seal()
     finally:
         function.close()
     for descriptor in context.descriptors():

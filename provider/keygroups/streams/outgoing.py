@@ -10,7 +10,8 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from keygroups.keyed.operator import tagged
-from keygroups.state.arrow import MISTAKES, array_maker, arrow_type
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import MISTAKES, arrow_type
 from keygroups.state.errors import StateError
 from keygroups.streams.side_outputs import undeclared
 
