@@ -145,12 +145,12 @@ def test_a_life_that_is_set_after_the_state_was_asked_for_is_refused() -> None:
             runtime_context.get_state(descriptor)
             descriptor.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_hours(1)).build())
 
-        def process_element(self, value: Row, ctx: Context) -> Iterator[Any]:
+        def process_element(self, _value: Row, _ctx: Context) -> Iterator[Any]:
             """Nothing."""
             yield from ()
 
     with pytest.raises(StateError, match=r"sets a time to live after.*enable_time_to_live before"):
-        KeyedHarness(Late())
+        KeyedHarness(Late(), "key")
 
 
 @pytest.mark.parametrize(

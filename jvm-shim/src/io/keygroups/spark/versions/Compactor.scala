@@ -89,7 +89,8 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   private def runs: Int = store.latest.fold(0)(_.runs.length)
 
-  private def awaitWhile(condition: => Boolean, end: Long = Long.MaxValue): Unit =
+  /** @param end by `System.nanoTime`, whose origin is any: for ever is half of what there is */
+  private def awaitWhile(condition: => Boolean, end: Long = System.nanoTime() + (Long.MaxValue >> 1)): Unit =
     try {
       var left = 1L
       while (condition && left > 0) {
