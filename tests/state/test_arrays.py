@@ -38,6 +38,7 @@ THERE = NOON.replace(tzinfo=dt.timezone(dt.timedelta(hours=5)))
         ("array<string>", "ab"),
         ("array<bigint>", {3, 2}),
         ("array<bigint>", [1, 2.5]),
+        ("array<bigint>", np.array(["2026-11-26"], "datetime64[ns]")),
         ("map<string, bigint>", [("a", 1)]),
         ("map<string, bigint>", {"a": 1.5}),
         ("struct<a: bigint>", {"a": 1, "c": 2}),

@@ -119,6 +119,7 @@ class Registry(KeyedStateStore):
         known = self._known.get(descriptor.name)
         if known:
             self._require_same(known[0], descriptor)
+            self._asked.append(descriptor)
             return cast(S, known[1])
         if self._sealed:
             raise StateError(

@@ -65,7 +65,7 @@ def _flat(exact: type | None, arrow: pa.DataType) -> Maker:
 
 def _lists(element: Maker, arrow: pa.ListType) -> Maker:
     def array(values: Sequence[Any]) -> pa.Array:
-        lists = [value.tolist() if isinstance(value, np.ndarray) else value for value in values]
+        lists = [value.tolist() if _is_plain(value) else value for value in values]
         _require(lists, list | tuple, arrow)
         flat = element(list(chain.from_iterable(filter(None, lists))))
         return pa.ListArray.from_arrays(_offsets(lists), flat, type=arrow)
@@ -85,15 +85,15 @@ def _maps(key: Maker, item: Maker, arrow: pa.MapType) -> Maker:
 
 def _structs(makers: Sequence[Maker], arrow: pa.StructType) -> Maker:
     names = [field.name for field in arrow]
-    nothing = [None] * len(names)
+    known, nothing = set(names), [None] * len(names)
 
     def parts(value: Any) -> Sequence[Any]:
         if value is None:
             return nothing
-        if isinstance(value, Mapping) and value.keys() <= set(names):
-            return [value.get(name) for name in names]
         if isinstance(value, list | tuple) and len(value) == len(names):
             return value
+        if isinstance(value, Mapping) and value.keys() <= known:
+            return [value.get(name) for name in names]
         raise TypeError(f"{str(value)[:100]} in place of {arrow}")
 
     def array(values: Sequence[Any]) -> pa.Array:
@@ -103,6 +103,11 @@ def _structs(makers: Sequence[Maker], arrow: pa.StructType) -> Maker:
         return pa.StructArray.from_arrays(children, fields=list(arrow), mask=missing)
 
     return array
+
+
+def _is_plain(value: Any) -> bool:  # noqa: ANN401
+    """Whether it is a numpy array of what Python has too: of times it would give numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind not in "mM"
 
 
 def _require(values: Sequence[Any], kinds: Any, arrow: pa.DataType) -> None:

@@ -24,8 +24,8 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     session.finishSorting() // its segments are known then
     try store.withKnown(session.sortedSegments)(commit(session, remote, _, timings))
     catch {
-      case error: Throwable => // the store process may have the base no more: the next attempt asks it, or loads
-        store.forget(session.version.key)
+      case error: KeyGroupsException if error.kind == "retry" && !Failures.isInterrupt(error.getCause) =>
+        store.forget(session.version.key) // the store process may have it no more: the next attempt loads it
         throw error
     }
   }
@@ -38,7 +38,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     timings.apply = committed.writeMillis
     val bytes = committed.uploads.map(upload => new File(upload.head).length())
     timings.uploadBytes = bytes.sum + session.savedSegments.values.sum
-    Metrics.timed(timings.upload = _)(upload(remote, committed))
+    Metrics.timed(timings.upload = _)(upload(session, remote, committed))
     lastRows = rows
     val version = store.adopt(remote, committed.version, known)
     if (committed.compact) compactor.start(remote, thorough = false)
@@ -77,12 +77,13 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     store.sorting(chunks ++ changelog)(remote.call[Committed]("commit", request).get)
   }
 
-  private def upload(remote: RemoteStore, committed: Committed): Unit =
+  private def upload(session: Session, remote: RemoteStore, committed: Committed): Unit =
     try committed.uploads.foreach(upload => files.upload(upload.head, upload(1)))
     catch {
       case error: Throwable =>
         committed.uploads.foreach(upload => new File(upload.head).delete())
         store.ignoring("forget")(remote.call[Boolean]("forget", ForgetRequest(remote.number, committed.version.key)))
+        store.forget(session.version.key) // this version may have pushed it out of the store process's memory
         throw failedUpload(s"${files.folder}/${committed.uploads.last(1)}", error)
     }
 
