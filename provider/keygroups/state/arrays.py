@@ -105,7 +105,7 @@ def _structs(makers: Sequence[Maker], arrow: pa.StructType) -> Maker:
     return array
 
 
-def _is_plain(value: Any) -> bool:  # noqa: ANN401
+def _is_plain(value: Any) -> bool:
     """Whether it is a numpy array of what Python has too: of times it would give numbers."""
     return isinstance(value, np.ndarray) and value.dtype.kind not in "mM"
 
