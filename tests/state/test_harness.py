@@ -136,6 +136,16 @@ def test_the_same_name_is_the_same_state() -> None:
     assert probed.do(lambda p: p.s is p.again)
 
 
+def test_a_state_that_is_asked_for_with_every_row_keeps_nothing() -> None:
+    """Of what was asked for, only that of ``open`` is looked at again."""
+    probed = Probed(s=ValueStateDescriptor("s", "bigint"))
+    registry: Any = probed.probe.context
+    before = len(registry._asked)
+    for _ in range(10):
+        registry.get_state(ValueStateDescriptor("s", "bigint"))
+    assert len(registry._asked) == before
+
+
 def test_a_life_that_is_set_after_the_state_was_asked_for_is_refused() -> None:
     """Its rows have no time: a search for expired ones would take other bytes for it."""
 

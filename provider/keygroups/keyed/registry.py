@@ -119,7 +119,8 @@ class Registry(KeyedStateStore):
         known = self._known.get(descriptor.name)
         if known:
             self._require_same(known[0], descriptor)
-            self._asked.append(descriptor)
+            if not self._sealed:  # a function may ask for its state with every row
+                self._asked.append(descriptor)
             return cast(S, known[1])
         if self._sealed:
             raise StateError(
