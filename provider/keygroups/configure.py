@@ -41,7 +41,9 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
         builder: The builder of the session. What it lists in ``spark.jars`` and ``spark.sql.extensions`` is kept.
         python: Interpreter that runs the store on each executor. The default is what the builder has for it; without
             that it is this interpreter for a local master, and the executor's own otherwise. With a local master,
-            Spark's Python workers get the same, by ``PYSPARK_PYTHON``, unless that is set.
+            Spark's Python workers get the same, by ``PYSPARK_PYTHON``, unless that is set. A builder without a master
+            is for a local one, unless ``spark-submit`` runs this program or ``PYSPARK_SUBMIT_ARGS`` has a master. Where
+            ``spark-defaults.conf`` names the master of a cluster, give ``python``.
         **settings: Settings by their name without the prefix, such as ``overlayBytes="128m"``.
 
     Returns:
@@ -54,7 +56,7 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     options: dict[str, object] = getattr(builder, "_options", {})
     if str(options.get("spark.remote", "local")).startswith("sc:"):
         raise SettingError("a Spark Connect client cannot load jars", fix="put `keygroups conf` on the server")
-    local = str(options.get("spark.master", "local")).startswith("local")
+    local = _is_local(options)
     if python is None and PREFIX + "python" not in options and local:
         python = sys.executable
     if local and "spark.pyspark.python" not in options:
@@ -67,6 +69,11 @@ def configure(builder: SparkSession.Builder, *, python: str | None = None, **set
     for name, value in wanted.items():
         builder.config(name, value)
     return builder
+
+
+def _is_local(options: dict[str, object]) -> bool:
+    named_elsewhere = "PYSPARK_GATEWAY_PORT" in os.environ or "--master" in os.environ.get("PYSPARK_SUBMIT_ARGS", "")
+    return str(options.get("spark.master", "" if named_elsewhere else "local")).startswith("local")
 
 
 def provider_conf(settings: dict[str, str], *, python: str | None = None) -> dict[str, str]:

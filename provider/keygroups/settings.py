@@ -21,6 +21,7 @@ _SIZE: Final = re.compile(r"([0-9]+)\s*(|b|[kmgtp]b?)", re.IGNORECASE)
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION: Final = re.compile(r"([0-9]+)\s*(|[smhd])", re.IGNORECASE)
 _INT: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(r"0|[1-9][0-9]*")
 
 
 class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,11 +34,11 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         doc: One line for the reference table.
         min: Smallest number allowed, or None.
         max: Largest number allowed, or None.
-        choices: Values allowed for a choice.
+        choices: Values allowed for a choice, and names allowed for operators.
     """
 
     name: str
-    type: Literal["string", "choice", "int", "bytes", "duration"]
+    type: Literal["string", "choice", "operators", "int", "bytes", "duration"]
     default: int | str
     doc: str
     min: int | None = None
@@ -51,6 +52,7 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         words = {
             "string": "a string",
             "choice": " or ".join(self.choices),
+            "operators": "numbers of operators, or names among " + ", ".join(self.choices),
             "int": "a whole number" + bounds,
             "bytes": "a size in bytes" + bounds + ", such as 64m or 67108864",
             "duration": "a time such as 7d, 12h, 30m or 45s, at most 100 years",
@@ -77,8 +79,15 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def _allows(self, value: int | str) -> bool:
         if isinstance(value, str):
-            return not self.choices or value in self.choices
+            return not self.choices or all(name in self.choices for name in self._names(value))
         return (self.min is None or value >= self.min) and (self.max is None or value <= self.max)
+
+    def _names(self, text: str) -> list[str]:
+        """The parts of a value that must be choices: the whole of a choice, and each operator that has no number."""
+        if self.type == "choice":
+            return [text]
+        listed = [name.strip() for name in text.split(",")]
+        return [name for name in listed if name and not _NUMBER.fullmatch(name)]
 
 
 def _read_int(text: str) -> int | None:
@@ -98,6 +107,7 @@ def _read_duration(text: str) -> int | None:
 _READERS: Final[dict[str, Callable[[str], int | str | None]]] = {
     "string": str,
     "choice": str,
+    "operators": str,
     "int": _read_int,
     "bytes": _read_bytes,
     "duration": _read_duration,

@@ -68,6 +68,22 @@ def test_unknown_setting_names_the_nearest(spark: SparkSession, tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("prefix", ["keygroups", "KeyGroups", "keyGroup", "key-groups"])
+def test_a_misspelt_prefix_is_not_passed_over(spark: SparkSession, tmp_path: Path, prefix: str) -> None:
+    """Spark takes any name, and a time to live that is not read would be off."""
+    state = PREFIX.removesuffix("keyGroups.")
+    with fails(f"{state}{prefix}.TTL is not a setting", "did you mean", PREFIX + "ttl?"):
+        Driver(spark, tmp_path, {f"{state}{prefix}.TTL": "7d"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_operators_of_a_time_to_live_have_names_that_spark_has(spark: SparkSession, tmp_path: Path) -> None:
+    driver = Driver(spark, tmp_path, {PREFIX + "ttl": "7d", PREFIX + "ttlOperators": "deduplicate"})
+    with fails("keyGroups.ttlOperators is not valid", "dedupeWithinWatermark", "deduplicate"):
+        driver.open(0, "")
+    assert not list(tmp_path.iterdir())
+
+
 def test_invalid_value_says_what_is_expected(spark: SparkSession, tmp_path: Path) -> None:
     """By the store process, when the store opens."""
     driver = Driver(spark, tmp_path, {PREFIX + "compression": "gzip"})

@@ -17,8 +17,12 @@ KEYS = 3000
 """More than the rows of one look ahead in each of two partitions."""
 
 
+@pytest.mark.parametrize("tasks", [2, 1])
 @pytest.mark.parametrize(("mapped", "ahead"), [("1", 2 * KEYS), ("1g", 0)])
-def test_values_in_files_are_read_ahead(spark: SparkSession, tmp_path: Path, mapped: str, ahead: int) -> None:
+def test_values_in_files_are_read_ahead(
+    spark: SparkSession, tmp_path: Path, mapped: str, ahead: int, tasks: int
+) -> None:
+    """Also where one task has several partitions, one after the other."""
     batches = tmp_path / "in"
     for number in range(3):
         rows = spark.range(2 * KEYS if number == 0 else KEYS).withColumn("batch", F.lit(number))
@@ -26,7 +30,7 @@ def test_values_in_files_are_read_ahead(spark: SparkSession, tmp_path: Path, map
     session = session_with(spark, {f"{STATE}providerClass": PROVIDER, f"{STATE}keyGroups.mappedValueBytes": mapped})
     stream = session.readStream.schema("id long, batch int").option("maxFilesPerTrigger", 1).parquet(str(batches))
     value = F.concat_ws("-", F.repeat(F.lit("x"), 300), "id", "batch")
-    newest = stream.groupBy("id").agg(F.max_by(value, "batch").alias("newest"))
+    newest = stream.groupBy("id").agg(F.max_by(value, "batch").alias("newest")).coalesce(tasks)
     before = _begun(spark)
     writer = newest.writeStream.format("memory").queryName("newest").outputMode("complete").trigger(availableNow=True)
     writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start().awaitTermination()

@@ -133,6 +133,21 @@ def test_only_a_local_master_gets_this_interpreter(
     assert options(keygroups.configure(builder, python=python)).get(f"{PREFIX}python") == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("PYSPARK_GATEWAY_PORT", "7070", None),
+        ("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell", None),
+        ("PYSPARK_SUBMIT_ARGS", "--packages a:b:1 pyspark-shell", sys.executable),
+    ],
+)
+def test_a_master_may_be_named_outside_of_the_builder(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, expected: str | None
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert options(keygroups.configure(SparkSession.Builder())).get(f"{PREFIX}python") == expected
+
+
 @pytest.mark.parametrize(("python", "expected"), [(None, "/opt/mine"), ("/opt/python", "/opt/python")])
 def test_configure_keeps_the_interpreter_that_the_builder_names(python: str | None, expected: str) -> None:
     builder = SparkSession.Builder().master("local[2]").config(f"{PREFIX}python", "/opt/mine")

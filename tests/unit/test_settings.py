@@ -28,7 +28,7 @@ def test_attributes_are_the_declared_settings() -> None:
 def test_declaration_is_consistent(name: str) -> None:
     declared = DECLARATIONS[name]
     assert declared.parse(str(declared.default)) == declared.default
-    assert (declared.type == "choice") == bool(declared.choices)
+    assert (declared.type in {"choice", "operators"}) == bool(declared.choices)
     assert (declared.type in {"int", "bytes", "duration"}) == (declared.min is not None and declared.max is not None)
     assert declared.doc.endswith(".")
 
@@ -48,6 +48,11 @@ def test_sizes_have_units(text: str) -> None:
 @pytest.mark.parametrize("text", ["2h", "120m", "7200s", "7200", " 2 H "])
 def test_durations_have_units(text: str) -> None:
     assert Settings.parse({"ttl": text}).ttl == 7200
+
+
+@pytest.mark.parametrize("text", ["", "dedupe", "stateStoreSave, 7", " symmetricHashJoin ,,0"])
+def test_operators_have_names_and_numbers(text: str) -> None:
+    assert Settings.parse({"ttlOperators": text}).ttl_operators == text.strip()
 
 
 @pytest.mark.parametrize("name", ["memoryBudget", "diskBudget"])
@@ -78,6 +83,9 @@ def test_whole_numbers_within_limits(number: int) -> None:
         ("maxParallelism", "-1"),
         ("maxParallelism", "4e3"),
         ("maxParallelism", "٣"),
+        ("ttlOperators", "dedupe, statestoresave"),
+        ("ttlOperators", "globalLimit"),
+        ("ttlOperators", "-1"),
         ("ttl", "1w"),
         ("ttl", "-1s"),
         ("ttl", "36501d"),

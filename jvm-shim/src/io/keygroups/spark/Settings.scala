@@ -55,7 +55,9 @@ final class Settings private (values: Map[String, String]) {
 }
 
 object Settings {
-  val Prefix = "spark.sql.streaming.stateStore.keyGroups."
+  private val Spark = "spark.sql.streaming.stateStore."
+  private val Ours = "keyGroups"
+  val Prefix: String = s"$Spark$Ours."
 
   private val declared: Map[String, Declared] =
     ListMap.from(Json.read[Seq[Declared]](resource("settings.json")).map(d => d.name -> d))
@@ -73,16 +75,29 @@ object Settings {
   /**
    * The settings among all of a query's state store configuration.
    *
-   * Throws KeyGroupsException: a name under our prefix is unknown.
+   * Throws KeyGroupsException: a name under our prefix is unknown, or a prefix is a misspelling of ours. Spark ignores
+   * names that it does not know.
    */
   def parse(conf: Map[String, String]): Settings = {
+    conf.keys.find(misspelt).foreach { key =>
+      val meant = Prefix + nearest(key.drop(Spark.length).dropWhile(_ != '.').drop(1))
+      throw Failures.setting(s"$key is not a setting of keygroups: did you mean $meant?")
+    }
     val values = conf.collect { case (key, value) if key.startsWith(Prefix) => key.drop(Prefix.length) -> value }
     values.keys.find(!declared.contains(_)).foreach { name =>
-      val nearest = declared.keys.minBy(distance(name, _))
-      throw Failures.setting(s"$Prefix$name is not a setting of keygroups: did you mean $Prefix$nearest?")
+      throw Failures.setting(s"$Prefix$name is not a setting of keygroups: did you mean $Prefix${nearest(name)}?")
     }
     new Settings(values)
   }
+
+  /** keygroups, keyGroup or key-groups: at most two letters differ. No name of Spark's comes as near. */
+  private def misspelt(key: String): Boolean =
+    key.startsWith(Spark) && !key.startsWith(Prefix) && {
+      val (first, rest) = key.drop(Spark.length).span(_ != '.')
+      rest.nonEmpty && distance(first, Ours) <= 2
+    }
+
+  private def nearest(name: String): String = declared.keys.minBy(distance(name, _))
 
   private val Duration = "(\\d+)\\s*([smhdSMHD]?)".r
   private val UnitSeconds = Map("" -> 1L, "s" -> 1L, "m" -> 60L, "h" -> 3600L, "d" -> 86400L)
