@@ -50,7 +50,8 @@ def rows_of_file(data: bytes) -> list[Row]:
 def manifest_of_file(data: bytes) -> dict[str, Any]:
     """The manifest of a checkpoint file, by Python's JSON, with the checksum that other manifests have of the file."""
     text = manifest_text(data)
-    manifest: dict[str, Any] = json.loads(text, strict=False)  # control characters in strings, as the reader has it
+    # As the reader has it: control characters in strings, and any bytes in what it does not know and passes over.
+    manifest: dict[str, Any] = json.loads(text.decode(errors="replace"), strict=False)
     return manifest if data.startswith(MAGIC) else manifest | {"checksum": xxhash.xxh3_128_hexdigest(text)}
 
 

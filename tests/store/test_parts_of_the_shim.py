@@ -46,6 +46,16 @@ def test_a_file_that_the_system_says_nothing_of_is_not_gone(request: pytest.Fixt
     assert found == ["no folder 0", "listed file", "downloaded true false", "refused true true"]
 
 
+def test_a_file_that_cannot_be_opened_is_not_gone(request: pytest.FixtureRequest) -> None:
+    """Hadoop's local file system has one error for both."""
+    assert lines(request, "files.HadoopFilesMain") == ["downloaded true false", "read true false", "refused true true"]
+
+
+def test_a_task_that_is_interrupted_deletes_its_files(request: pytest.FixtureRequest) -> None:
+    """As that of a query which is stopped: its session ends in the same thread."""
+    assert lines(request, "session.InterruptedMain") == ["deleted true interrupted true"]
+
+
 def test_a_store_process_that_is_stopped_ends_no_executor(request: pytest.FixtureRequest) -> None:
     """As an error that leaves any thread of an executor does."""
     assert lines(request, "bridge.ClosedLogMain")[-1] == "uncaught None"

@@ -39,6 +39,13 @@ def latest(local: LocalStore) -> Version:
     return version
 
 
+def damage(path: Path) -> None:
+    """Change one bit of a file's last block."""
+    content = bytearray(path.read_bytes())
+    content[-60] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.fixture
 def restored(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each file was restored."""
@@ -105,13 +112,33 @@ def test_an_operation_that_the_jvm_gave_up_leaves_no_local_file(local: LocalStor
 def test_a_load_that_fails_holds_nothing(local: LocalStore, latest: Version, caplog: pytest.LogCaptureFixture) -> None:
     """What it has restored goes at once, not when Python next collects garbage."""
     oldest, *_ = sorted(local.checkpoint.iterdir())
-    content = bytearray(oldest.read_bytes())
-    content[-60] ^= 1
-    oldest.write_bytes(content)
+    damage(oldest)
     gc.disable()
     try:
         with contextlib.suppress(CheckpointError), caplog.at_level("ERROR"):  # pytest keeps what is logged
             local.load(latest)
+        assert not list(Path(local.store._folder).glob("segments/*"))
+    finally:
+        gc.enable()
+
+
+def test_a_change_that_cannot_be_read_holds_nothing(
+    local: LocalStore, latest: Version, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As a load; the first of its files to be restored is whole."""
+    parent = local.load(latest)
+    local.keep_segments_of(1)
+    for start in (100, 200):
+        local.spill(parent, {n: n for n in range(start, start + 50)}, save=True)
+    changed = local.write(parent, {n: n for n in range(300, 350)}, 10 * BATCHES + 150)
+    _, second, *_ = local.manifest(changed).segments
+    assert second.name.kind == "segment"
+    damage(local.checkpoint / str(second.name))
+    local.reopened()
+    gc.disable()
+    try:
+        with contextlib.suppress(CheckpointError), caplog.at_level("ERROR"):
+            local.change(changed)
         assert not list(Path(local.store._folder).glob("segments/*"))
     finally:
         gc.enable()

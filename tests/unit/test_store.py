@@ -422,3 +422,14 @@ def test_a_version_that_a_session_was_built_on_is_loaded_from_memory(local: Loca
     for path in local.checkpoint.iterdir():
         path.unlink()
     assert local.store.load(VersionKey(1), Downloads("/nowhere")).key == first.key
+
+
+def test_a_commit_that_failed_says_that_its_base_is_uploaded(local: LocalStore) -> None:
+    """The task that runs again loads it from memory, with all that was merged since."""
+    first = local.write(local.first(), {1: 1}, 1)
+    base = local.store.known(first.key)
+    with pytest.raises(RetryError):
+        local.store.take("session", ["a segment of another process"], [])
+    for path in local.checkpoint.iterdir():
+        path.unlink()
+    assert local.store.load(VersionKey(1), Downloads("/nowhere")) is base

@@ -103,7 +103,11 @@ class Operations:
         """Have it worked on; its answer, or that it goes on."""
         ticket = next(self._tickets)
         self._known[ticket] = operation
-        workers.start(lambda: operation.run(work))
+        try:
+            workers.start(lambda: operation.run(work))
+        except BaseException:
+            self._known.pop(ticket, None)
+            raise
         return self._answer(ticket, operation)
 
     def after(self, ticket: int) -> str:

@@ -153,6 +153,8 @@ class CommitWriter:
         except BaseException:
             _delete([file.upload])
             raise
+        finally:
+            del local  # an error that it has holds this frame, and the rows
 
 
 _WritesFile = Callable[[Sequence[Block]], CheckpointFile]

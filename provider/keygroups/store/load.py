@@ -150,12 +150,14 @@ class Loader:
     def _change_of(self, path: str, downloads: Downloads, *, writes: bool) -> Change:
         ref, manifest = self._version_file(path, downloads)
         shown = [manifest.changelog] if writes and manifest.changelog else [ref, *manifest.earlier_writes]
+        parent = parse_name(manifest.parent)
+        errors: list[CheckpointError] = []
         try:
             version = self._in_one_run(self._restore(ref, manifest, shown, downloads))
+            return Change(version, VersionKey(parent.version, parent.id) if parent else None)
         except _UnusableError as error:
-            raise error.cause from None
-        parent = parse_name(manifest.parent)
-        return Change(version, VersionKey(parent.version, parent.id) if parent else None)
+            errors.append(error.cause)
+        raise errors.pop()
 
     def _in_one_run(self, change: Version) -> Version:
         """The rows that a version changed, each key once."""

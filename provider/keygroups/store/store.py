@@ -85,7 +85,7 @@ class Store:
 
     def known(self, key: VersionKey) -> Version:
         """A version that a session was built on. Raises RetryError: it is no longer in memory."""
-        if (version := self._versions.get(key)) is None:
+        if (version := self._versions.built_on(key)) is None:
             raise RetryError(f"version {key.version} is no longer in memory", path=self.spec.store)
         return version
 

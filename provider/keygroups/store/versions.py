@@ -36,6 +36,12 @@ class Versions:
         with self._lock:
             return self._versions.get(key)
 
+    def built_on(self, key: VersionKey) -> Version | None:
+        """A version that a session was built on, which means that it was uploaded."""
+        with self._lock:
+            self._uploading.discard(key)
+            return self._versions.get(key)
+
     def find(self, key: VersionKey) -> Version | None:
         """A version; without a checkpoint id, the attempt that was added last.
 

@@ -24,6 +24,7 @@ trait Maintenance extends StateStoreProvider with Logging {
     try body
     catch {
       case _: InterruptedException => Thread.currentThread().interrupt()
+      case error: KeyGroupsException if Failures.isInterrupt(error.getCause) => Thread.currentThread().interrupt()
       case NonFatal(error) => logError(s"$what of $stateStoreId failed, the next maintenance tries again", error)
     }
 }

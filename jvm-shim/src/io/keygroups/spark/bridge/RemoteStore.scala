@@ -74,9 +74,20 @@ final class RemoteStore private (server: ServerProcess, val number: Int, transfe
     try callUntilComplete[T](method, request, Downloads(downloads.getPath), arrivals)
     finally {
       arrivals.close()
-      Option(downloads.listFiles()).foreach(_.foreach(_.delete()))
-      downloads.delete()
+      delete(downloads)
     }
+  }
+
+  /**
+   * Under another name: a download that goes on cannot put a file there any more, and the store process drops what it has
+   * restored for an operation whose folder is gone.
+   */
+  private def delete(downloads: File): Unit = {
+    val renamed = new File(s"$downloads-old")
+    val folder = if (downloads.renameTo(renamed)) renamed else downloads
+    Option(folder.listFiles()).foreach(_.foreach(_.delete()))
+    folder.delete()
+    ()
   }
 
   private def newFolder(): File =

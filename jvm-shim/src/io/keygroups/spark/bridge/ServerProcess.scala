@@ -75,7 +75,8 @@ final class ServerProcess private (process: Process, client: CallbackClient, val
     catch { case _: InterruptedException => Thread.currentThread().interrupt() } // the error of the call is the one to see
     finally {
       client.shutdown()
-      SparkInternals.deleteRecursively(folder)
+      try SparkInternals.deleteRecursively(folder)
+      catch { case error: IOException => logWarning(s"$folder could not be deleted", error) } // other tasks may do it too
     }
   }
 }
@@ -111,11 +112,11 @@ object ServerProcess extends Logging {
   private def start(python: String, folder: File, settings: Settings): ServerProcess = {
     val process = launch(python, folder)
     try {
+      ServerLog.forward(process)
       val token = newToken()
       val input = process.getOutputStream
       input.write((Json.write(Map("token" -> token, "folder" -> folder.getPath)) + "\n").getBytes(UTF_8))
       input.flush()
-      ServerLog.forward(process)
       val ready = awaitReady(process, python, settings.startTimeoutSeconds)
       logInfo(s"keygroups ${ready.version} serves state in process ${ready.pid}, local files in $folder")
       new ServerProcess(process, connect(ready.port, token, settings.callTimeoutSeconds), folder)

@@ -49,19 +49,25 @@ class HadoopFiles(operatorFolder: Path, override val folder: Path, conf: Configu
 
   override def fetch(path: String, local: LocalPath): Boolean = {
     val part = Paths.get(local.toString + ".part")
+    val source = new Path(operatorFolder, path)
     try {
-      val input = files.open(new Path(operatorFolder, path))
+      val input = files.open(source)
       try Using.resource(new LocalFile(part))(IOUtils.copyBytes(input, _, CopyBytes, false))
       finally input.close()
       Files.move(part, local, StandardCopyOption.ATOMIC_MOVE)
       true
-    } catch { case _: FileNotFoundException => false }
+    } catch { case error: FileNotFoundException => requireGone(source, error); false }
     finally Files.deleteIfExists(part)
   }
 
-  override def head(path: String, bytes: Int): Option[Array[Byte]] =
-    try Some(CheckpointFiles.readHead(files.open(new Path(operatorFolder, path)), bytes))
-    catch { case _: FileNotFoundException => None }
+  override def head(path: String, bytes: Int): Option[Array[Byte]] = {
+    val source = new Path(operatorFolder, path)
+    try Some(CheckpointFiles.readHead(files.open(source), bytes))
+    catch { case error: FileNotFoundException => requireGone(source, error); None }
+  }
+
+  /** The local file system has the same error for a file that it cannot open, as for want of a file handle. */
+  private def requireGone(path: Path, error: FileNotFoundException): Unit = if (files.exists(path)) throw error
 
   override def delete(names: Seq[String]): Unit = names.foreach(name => files.delete(new Path(folder, name)))
 }

@@ -97,13 +97,15 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
   /** Called after each write, with the bytes by which an overlay has grown. */
   private[session] def afterWrite(bytes: Long): Unit = {
     activeBytes += bytes
-    if (!isWriter && !closed) beginWriting()
+    if (!isWriter) beginWriting()
     if (activeBytes > host.overlayBytes || WriteMemory.isExcess(activeBytes, host.writeMemory)) spill()
   }
 
-  private def beginWriting(): Unit = {
-    isWriter = true
-    WriteMemory.enter()
+  private def beginWriting(): Unit = synchronized {
+    if (!closed) {
+      isWriter = true
+      WriteMemory.enter()
+    }
   }
 
   private def endWriting(): Unit = if (isWriter) {
@@ -168,8 +170,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
       endWriting()
       base.release()
       afterWork {
-        files.deleteAll()
-        if (holdsMemory) Reaper.later(releaseMemory())
+        try files.deleteAll()
+        finally if (holdsMemory) Reaper.later(releaseMemory())
       }
     }
   }

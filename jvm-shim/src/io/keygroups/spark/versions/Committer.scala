@@ -40,7 +40,13 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     timings.uploadBytes = bytes.sum + session.savedSegments.values.sum
     Metrics.timed(timings.upload = _)(upload(session, remote, committed))
     lastRows = rows
-    val version = store.adopt(remote, committed.version, known)
+    val version =
+      try store.adopt(remote, committed.version, known)
+      catch {
+        case error: Throwable =>
+          store.forget(session.version.key) // as after a failed upload
+          throw error
+      }
     if (committed.compact) compactor.start(remote, thorough = false)
     version
   }

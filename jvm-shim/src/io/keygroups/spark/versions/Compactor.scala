@@ -59,10 +59,10 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
    */
   def compact(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
     val end = System.nanoTime() + TimeUnit.SECONDS.toNanos(patienceSeconds)
-    awaitWhile(pieces > 0, end)
     compacting += 1
     try {
       if (thorough) isThorough = true
+      awaitWhile(pieces > 0, end)
       ask(remote)
       awaitWhile(pieces > 0, end)
     } finally {

@@ -54,7 +54,12 @@ object SparkInternals {
     folder
   }
 
-  def deleteRecursively(folder: File): Unit = Utils.deleteRecursively(folder)
+  /** Also in a thread that is interrupted, as that of a task whose query stops: Spark waits for a process that deletes. */
+  def deleteRecursively(folder: File): Unit = {
+    val interrupted = Thread.interrupted()
+    try Utils.deleteRecursively(folder)
+    finally if (interrupted) Thread.currentThread().interrupt()
+  }
 
   /** Spark's error of a failed commit. Its text ends with ours: users see no causes in a StreamingQueryException. */
   def failedToCommit(store: String, cause: Throwable): Throwable =
