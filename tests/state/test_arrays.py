@@ -7,11 +7,12 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row
 
 from keygroups.state.arrays import array_maker
-from keygroups.state.arrow import MISTAKES, values_of
+from keygroups.state.arrow import MISTAKES, arrow_type, fitting, values_of
 from keygroups.state.types import parse_type
 
 NOON = dt.datetime(2026, 11, 26, 12)  # noqa: DTZ001 - a time without a zone
@@ -77,3 +78,12 @@ def test_values_that_fit_come_back(ddl: str, values: list[Any], wanted: list[Any
     array = array_maker(parse_type(ddl))(values)
     array.validate(full=True)
     assert values_of(array) == wanted
+
+
+@pytest.mark.parametrize("names", [("x", "y"), ("a", "b", "c"), ("A",)])
+def test_a_struct_with_another_field_is_refused(names: tuple[str, ...]) -> None:
+    """Arrow would make null of the fields that are not there."""
+    kind = arrow_type(parse_type("struct<a bigint, b bigint>"))
+    with pytest.raises(MISTAKES):
+        fitting(pa.array([dict.fromkeys(names, 1)]), kind)
+    assert fitting(pa.array([{"b": 1}]), kind).to_pylist() == [{"a": None, "b": 1}]

@@ -100,7 +100,22 @@ def test_a_snapshot_has_nothing_expired_after_a_restart(kind: str, chunk: int, m
     probe.do(touch, "z", at=500)
     assert probe.harness.number_of_keys("s") == len(KEYS)
     probe.harness.restart()
-    monkeypatch.setattr(expiry, "_looked_at", set())
+    monkeypatch.setattr(expiry, "_looked_at", {})
+    probe.do(touch, "z", at=500)
+    assert set(probe.stored()) == set(KEYS[:2])
+
+
+def test_a_batch_that_runs_again_looks_at_all_rows_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first attempt has removed was not committed."""
+    probe = probed("value", builder().cleanup_full_snapshot().disable_cleanup_in_background())
+    fill(probe, "value", 0, KEYS)
+    fill(probe, "value", 450, KEYS[:2])
+    probe.harness.restart()
+    monkeypatch.setattr(expiry, "_looked_at", {})
+    with monkeypatch.context() as lost:
+        lost.setattr(type(probe.harness), "_commit", lambda *_: None)
+        probe.do(touch, "z", at=500)
+    assert probe.harness.number_of_keys("s") == len(KEYS)
     probe.do(touch, "z", at=500)
     assert set(probe.stored()) == set(KEYS[:2])
 

@@ -71,6 +71,16 @@ def test_a_sum_that_no_bigint_can_hold() -> None:
         grouped("sum", pa.array([most, 1]), groups, 1)
 
 
+def test_a_sum_of_floats_is_that_of_rows() -> None:
+    """Each sum is a float; one that no float can hold is refused, as in a row."""
+    column, groups = pa.array([1 << 24, 1, 1], pa.float32()), np.zeros(3, np.int64)
+    assert grouped("sum", column, groups, 1).to_pylist() == [1 << 24]
+    with pytest.raises(StateError, match="sum of these values is not possible"):
+        grouped("sum", pa.array([1e38, 3e38], pa.float32()), np.zeros(2, np.int64), 1)
+    infinite = pa.array([math.inf, 1], pa.float32())
+    assert grouped("sum", infinite, np.zeros(2, np.int64), 1).to_pylist() == [math.inf]
+
+
 def test_what_cannot_be_aggregated() -> None:
     """An unknown name, and a type that the aggregate does not go with."""
     with pytest.raises(StateError, match="expected sum, min, max, count, last, collect, found 'avg'"):

@@ -17,6 +17,7 @@ from keygroups.state import (
     Duration,
     ListStateDescriptor,
     MapStateDescriptor,
+    ReducingStateDescriptor,
     SortedMapStateDescriptor,
     StateError,
     StateTtlConfig,
@@ -176,6 +177,18 @@ def test_a_name_has_one_meaning(other: Any) -> None:
     before.do(lambda p: p.s.update(1))
     with pytest.raises(StateError, match=r"state 's' was stored as another one .expected value state 's' of bigint"):
         Probed(before.harness.snapshot(), s=other)
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "difference"),
+    [
+        (ReducingStateDescriptor("s", "sum", "bigint"), ReducingStateDescriptor("s", "max", "bigint"), "'max'"),
+        (ValueStateDescriptor("s", "int", default=1), ValueStateDescriptor("s", "int", default=2), "default 2"),
+    ],
+)
+def test_a_name_has_one_function_and_one_default(first: Any, other: Any, difference: str) -> None:
+    with pytest.raises(StateError, match=f"two states of one name .*{difference}"):
+        Probed(s=first, other=other)
 
 
 def test_states_are_asked_for_in_open() -> None:

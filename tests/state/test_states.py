@@ -283,6 +283,20 @@ def test_an_iterator_removes(mapped: Probed, view: str) -> None:
     assert len(mapped.do(lambda p: list(p.s))) == 1
 
 
+def test_an_iterator_removes_the_last_entry_after_its_end(mapped: Probed) -> None:
+    """As Java's does: what next() has given last."""
+    mapped.do(lambda p: p.s.put_all({"x": 1}))
+
+    def remove_after(p: Any) -> list[Any]:
+        walk = p.s.keys()
+        seen = [*walk]
+        walk.remove()
+        return seen
+
+    assert mapped.do(remove_after) == ["x"]
+    assert mapped.do(lambda p: p.s.is_empty())
+
+
 def test_an_iterator_removes_under_the_key_it_walks(mapped: Probed) -> None:
     for key in "ab":
         mapped.do(lambda p: p.s.put("x", 1), key)

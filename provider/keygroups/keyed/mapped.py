@@ -184,7 +184,6 @@ class Entries(Iterator[Any]):
                 "a map state was changed while it was walked",
                 fix="collect the keys first, or remove entries with remove() of the iterator",
             )
-        self._last = []
         for name, entry in self._found:
             seen = self._state.seen(self._key, name, entry)
             if seen is not None:

@@ -135,10 +135,16 @@ class Registry(KeyedStateStore):
         return state
 
     def _require_same(self, known: StateDescriptor, descriptor: StateDescriptor) -> None:
-        if repr(known) != repr(descriptor) or known.ttl != descriptor.ttl:
+        if (shown := _shown(descriptor)) != _shown(known) or known.ttl != descriptor.ttl:
             raise StateError(
                 f"operator {self._operator!r} has two states of one name",
-                expected=f"{known}, time to live {known.ttl}",
-                found=f"{descriptor}, time to live {descriptor.ttl}",
+                expected=_shown(known),
+                found=shown,
                 fix="give each state a name of its own",
             )
+
+
+def _shown(descriptor: StateDescriptor) -> str:
+    """What two descriptors of one state have in common. Functions are not compared: they may be made anew each time."""
+    more = {name: getattr(descriptor, name) for name in ("built_in", "default") if hasattr(descriptor, name)}
+    return f"{descriptor}, time to live {descriptor.ttl}" + "".join(f", {name} {part!r}" for name, part in more.items())

@@ -35,29 +35,32 @@ CHUNK_BYTES: Final = 32 << 20
 """Of keys that are removed at once."""
 _WRITTEN: Final = 16
 """Where in a row the time lies when its life began: after the null bits and the value's word."""
-_looked_at: set[tuple[str, int, str]] = set()
-"""States of partitions whose rows this process has all looked at once."""
+State = tuple[str, int, str]
+"""Operator, partition and name of a state."""
+_looked_at: dict[State, int] = {}
+"""States whose rows this process has all looked at, and the time of that batch: if it failed, it comes again."""
 
 
-def window_of(ttl: StateTtlConfig, rows: int, state: tuple[str, int, str]) -> int | None:
+def window_of(ttl: StateTtlConfig, rows: int, state: State, now: int) -> int | None:
     """Give how many stored rows a batch looks at; None for all.
 
     Args:
         ttl: The strategies.
         rows: Rows of the batch.
-        state: Operator, partition and name of the state.
+        state: See ``State``.
+        now: Time of the batch.
     """
     strategies = ttl.get_cleanup_strategies()
-    if strategies.in_full_snapshot() and state not in _looked_at:
+    if strategies.in_full_snapshot() and _looked_at.get(state, now) == now:
         return None
     incremental = strategies.get_incremental_cleanup_strategy()
     merged = strategies.get_rocksdb_compact_filter_cleanup_strategy()
     return rows * max(incremental.get_cleanup_size() if incremental else 0, PER_MERGED_ROW if merged else 0)
 
 
-def has_looked_at(state: tuple[str, int, str]) -> None:
-    """Remember that this process has looked at all rows of a state, and removed what had expired."""
-    _looked_at.add(state)
+def has_looked_at(state: State, now: int) -> None:
+    """Remember that this process has looked at all rows of a state in a batch, and removed what had expired."""
+    _looked_at[state] = now
 
 
 def expired(

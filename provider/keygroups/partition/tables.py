@@ -171,16 +171,16 @@ class FileTables:
         ttl = None if kept.descriptor is None else kept.descriptor.ttl
         if ttl is None or kept.descriptor is None:
             return
-        state = self._uid, self._view.partition, kept.family.name
-        window = window_of(ttl, self.rows, state)
+        state, now = (self._uid, self._view.partition, kept.family.name), self._view.now
+        window = window_of(ttl, self.rows, state, now)
         if window == 0:
             return
         keys = written.keys.data if isinstance(written, ChunkColumns) else pa.array(written.keys, pa.binary())
         sealed, lists, kind = kept.table.sealed, kept.family.lists, kept.descriptor.type
-        for gone in expired(sealed, ttl, self._view.now, window, keys, lists, kind):
+        for gone in expired(sealed, ttl, now, window, keys, lists, kind):
             self._write(kept, gone)
         if window is None:
-            has_looked_at(state)
+            has_looked_at(state, now)
 
     def close(self) -> None:
         """Give back files and memory: the function may keep its states."""

@@ -138,6 +138,8 @@ def _is_alike(given: pa.DataType, kind: pa.DataType) -> bool:
         return _is_alike(given.value_type, kind)
     if any(is_a(given) != is_a(kind) for is_a in _KINDS):
         return False
+    if pa.types.is_struct(kind) and not {field.name for field in given} <= {field.name for field in kind}:
+        return False  # Arrow would leave out what it does not know, and make null of what is not there
     return all(_is_alike(part, wanted) for part, wanted in _nested(given, kind))
 
 

@@ -118,6 +118,13 @@ class MapStateDescriptor(StateDescriptor):
             raise StateError(
                 f"the keys of state {name!r} are pickled", expected="a type of Spark", found="PickleType()"
             )
+        if '"type":"map"' in self.key_type.json():
+            raise StateError(
+                f"the keys of state {name!r} are maps",
+                expected="a type whose values are equal if their bytes are, as in Spark",
+                found=self.key_type.simpleString(),
+                fix="use an array of entries in a fixed order",
+            )
         self.value_type = self.type
 
     def __repr__(self) -> str:

@@ -52,9 +52,12 @@ def _impossible(how: str, column: pa.Array) -> StateError:
 
 def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
     if pa.types.is_floating(column.type):
-        total = np.zeros(count, np.float64)
-        np.add.at(total, groups, numpy(column))
-        return _where_any(arrow(total).cast(column.type), groups, count)
+        total = np.zeros(count, column.type.to_pandas_dtype())  # float stays float, as where each row is added alone
+        with np.errstate(over="ignore"):
+            np.add.at(total, groups, numpy(column))
+        if pa.types.is_float32(column.type) and np.isinf(total).any() and not np.isinf(numpy(column)).any():
+            raise _impossible("sum", column)
+        return _where_any(arrow(total), groups, count)
     if pa.types.is_integer(column.type):
         values = numpy(column).astype(np.int64, copy=False)
         _require_range(values, groups, count)

@@ -101,7 +101,8 @@ class Reducer(KeyedProcessFunction):
         """Add the row."""
         del ctx
         self._state.add(value)
-        return (self._state.get(),)
+        reduced = self._state.get()
+        return () if reduced is None else (reduced,)
 
 
 class WithState(KeyedProcessFunction):

@@ -13,8 +13,9 @@ from keygroups.keyed.operator import tagged
 from keygroups.state.arrays import array_maker
 from keygroups.state.arrow import MISTAKES, arrow_type, fitting
 from keygroups.state.errors import StateError
+from keygroups.streams.main_rows import undeclared
 from keygroups.streams.outgoing import wrong_value
-from keygroups.streams.side_outputs import struct_of, undeclared, with_sides
+from keygroups.streams.side_outputs import struct_of, with_sides
 from keygroups.streams.spec import Operator
 
 Make = Callable[[Any], pa.RecordBatch]

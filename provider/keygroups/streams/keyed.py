@@ -125,7 +125,9 @@ class KeyedStream:
             function: Makes one row of two, the older one first.
             uid: Name of the operator.
         """
-        return self._same_columns(Reducer(function, self._frame.schema), uid)
+        # Without metadata, where Spark has the delay of the watermark: a state is stored anew if its type changes.
+        columns = [spark.StructField(field.name, field.dataType) for field in self._frame.schema.fields]
+        return self._same_columns(Reducer(function, spark.StructType(columns)), uid)
 
     def map_with_state(
         self,

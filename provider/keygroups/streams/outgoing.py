@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from keygroups.keyed.operator import tagged
 from keygroups.state.arrays import array_maker
 from keygroups.state.arrow import MISTAKES, arrow_type
 from keygroups.state.errors import StateError
-from keygroups.streams.side_outputs import undeclared
+from keygroups.streams.main_rows import as_tuple, require_main
 
 
 def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[Any]], pa.RecordBatch]:
@@ -32,14 +31,14 @@ def batch_maker(schema: spark.StructType, operator: str) -> Callable[[Sequence[A
     def batch(rows: Sequence[Any]) -> pa.RecordBatch:
         # Looking at each row takes longer than all the rest where they are what most functions give.
         is_plain = set(map(type, rows)) == {tuple} and set(map(len, rows)) == {len(schema.fields)}
-        plain = rows if is_plain else [_as_tuple(row, schema, operator) for row in rows]
+        plain = rows if is_plain else [as_tuple(row, schema, operator) for row in rows]
         arrays = []
         for number, (field, array) in enumerate(zip(schema.fields, makers, strict=True)):
             try:
                 arrays.append(array(list(map(itemgetter(number), plain))))
             except MISTAKES as error:
                 for row in rows:
-                    _require_main(row, operator)
+                    require_main(row, operator)
                 raise wrong_value(operator, field, error) from error
         return pa.RecordBatch.from_arrays(arrays, schema=arrow)
 
@@ -52,28 +51,4 @@ def wrong_value(operator: str, field: spark.StructField, error: Exception) -> St
         f"operator {operator!r} gave a wrong value for column {field.name!r}",
         expected=field.dataType.simpleString(),
         found=str(error)[:300],
-    )
-
-
-def _require_main(row: Any, operator: str) -> None:
-    """Refuse a row of a side output: where some are declared, it has become a row of the result by now."""
-    tag, _ = tagged(row)
-    if tag is not None:
-        raise undeclared(operator, (), tag)
-
-
-def _as_tuple(row: Any, schema: spark.StructType, operator: str) -> Sequence[Any]:
-    width = len(schema.fields)
-    if isinstance(row, tuple | list) and len(row) == width:
-        return row
-    if isinstance(row, Mapping) and row.keys() <= set(schema.names):
-        return [row.get(name) for name in schema.names]
-    if width == 1 and not isinstance(row, tuple | list | Mapping):
-        return (row,)
-    _require_main(row, operator)
-    raise StateError(
-        f"operator {operator!r} gave a wrong row",
-        expected=schema.simpleString(),
-        found=repr(row)[:200],
-        fix="yield a tuple with a value for each column of the output type",
     )

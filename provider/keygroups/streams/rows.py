@@ -14,6 +14,7 @@ from keygroups.functions.base import KeyedBatchFunction
 from keygroups.keyed.operator import Output
 from keygroups.keyed.scope import NO_TIME, Scope
 from keygroups.keyed.tables import Tables
+from keygroups.keyed.yielded import as_yielded
 from keygroups.partition.keys import StoredKeys
 from keygroups.partition.task import PartitionTask
 from keygroups.partition.view import View
@@ -116,9 +117,11 @@ def _timers_at_once(operator: Operator, task: PartitionTask) -> int:
 
 def _in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:
     """Give rows as batches of the result."""
-    make = batch_maker(with_sides(operator.output, operator.tags, operator.uid), operator.uid)
+    schema = with_sides(operator.output, operator.tags, operator.uid)
+    make = batch_maker(schema, operator.uid)
     rows = map(row_of(operator.output, operator.tags, operator.uid), outputs) if operator.tags else outputs
-    while some := list(islice(rows, OUTPUT_ROWS)):
+    kept = as_yielded(rows, schema.fields)
+    while some := list(islice(kept, OUTPUT_ROWS)):
         yield make(some)
 
 

@@ -14,6 +14,7 @@ from keygroups.functions.output_tag import OutputTag
 from keygroups.keyed.operator import Output, tagged
 from keygroups.state.errors import StateError
 from keygroups.streams.key_columns import quoted
+from keygroups.streams.main_rows import as_tuple, undeclared
 
 VALUE: Final = "value"
 """The column of a side output whose type is no struct."""
@@ -70,24 +71,17 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
     """Give what makes a row of the result from a row of any output, where there are side outputs.
 
     Returns:
-        A function that raises ``StateError`` if the side output was not declared, or a row of it is None or has other
-        fields: Arrow would make null of these.
+        A function that raises ``StateError`` if the side output was not declared, or a row does not fit its output: it
+        could become one of another output, or be null.
     """
     places = {tag.tag_id: i for i, tag in enumerate(tags)}
     nothing = (None,) * len(tags)
-    width, names = len(output.fields), output.names
-
-    def main(row: Any) -> Any:
-        if isinstance(row, dict):
-            return row
-        if isinstance(row, tuple | list):
-            return (*row, *nothing) if len(row) == width else row
-        return (row, *nothing) if width == 1 else row
+    names = output.names
 
     def make(given: Output) -> Any:
         tag, row = tagged(given)
         if tag is None:
-            return main(row)
+            return (*as_tuple(row, output, uid), *nothing)
         place = places.get(tag.tag_id)
         if place is None:
             raise undeclared(uid, tags, tag)
@@ -110,16 +104,6 @@ def _side_row(row: Any, tag: OutputTag, uid: str) -> Any:
             fix="yield the tag with a tuple that has a value for each column of its type",
         )
     return row
-
-
-def undeclared(uid: str, tags: Sequence[OutputTag], tag: OutputTag) -> StateError:
-    """Give the error of a row for a side output that nobody knows."""
-    return StateError(
-        f"operator {uid!r} gave a row for a side output that it did not declare",
-        expected=", ".join(known.tag_id for known in tags) or "no side output",
-        found=tag.tag_id,
-        fix="list each OutputTag in process(..., side_outputs=[...])",
-    )
 
 
 def struct_of(kind: spark.DataType) -> spark.StructType:

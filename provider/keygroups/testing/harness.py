@@ -24,6 +24,7 @@ from keygroups.keyed.memory import Kept, MemoryTables
 from keygroups.keyed.operator import KeyedOperator, Output, tagged
 from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
 from keygroups.keyed.timer_queue import KeyTimers, TimerQueue
+from keygroups.keyed.yielded import copied
 from keygroups.state.arrow import plain
 from keygroups.state.errors import StateError
 from keygroups.testing.batches import batch_keys, rows_of
@@ -164,7 +165,7 @@ class KeyedHarness:
         self._operator.close()
 
     def _collect(self, outputs: Iterable[Output]) -> None:
-        for tag, row in map(tagged, outputs):
+        for tag, row in map(tagged, map(copied, outputs)):
             (self.output if tag is None else self._side.setdefault(tag.tag_id, [])).append(row)
         self._scope.key = NO_KEY
 
