@@ -65,3 +65,6 @@ def test_query_through_the_wheel(wheel: Path, binaries: Path, tmp_path: Path) ->
     printed = run(tmp_path, binaries / "python", ROOT / "tests" / "install" / "count.py", tmp_path)
     assert json.loads(printed.splitlines()[-1]) == {"a": 3, "b": 4, "c": 1, "d": 1}
     assert PROVIDER in (tmp_path / "checkpoint" / "offsets" / "3").read_text(encoding="utf-8")
+    (folder := tmp_path / "keyed").mkdir()
+    printed = run(tmp_path, binaries / "python", ROOT / "tests" / "install" / "keyed.py", folder)
+    assert json.loads(printed.splitlines()[-1]) == [[["a", 1], ["a", 2], ["b", 1]]] * 2

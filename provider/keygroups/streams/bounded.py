@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
+from pyspark.util import PythonEvalType
 
 from keygroups.keyed.forms import one_zero
 from keygroups.keyed.scope import NO_TIME
@@ -25,6 +26,7 @@ from keygroups.state.grouped import Groups
 from keygroups.streams.incoming import distinct
 from keygroups.streams.key_columns import quoted
 from keygroups.streams.rows import open_task, results
+from keygroups.streams.session import python_column
 from keygroups.streams.side_outputs import with_sides
 from keygroups.streams.spec import Operator
 
@@ -46,7 +48,10 @@ def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> Data
     if operator.event_time is not None:
         given = given.sortWithinPartitions(given[quoted(operator.columns[operator.event_time])])
     function = BoundedFunction(operator, int(time.time() * 1000))
-    return given.mapInArrow(function, with_sides(operator.output, operator.tags, operator.uid))
+    output = with_sides(operator.output, operator.tags, operator.uid)
+    column: Any = python_column(given, function, output, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    java: Any = given._jdf
+    return DataFrame(java.mapInArrow(column._jc, False, None), frame.sparkSession)
 
 
 @dataclass(frozen=True)

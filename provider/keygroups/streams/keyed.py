@@ -7,12 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from pyspark.serializers import CPickleSerializer
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sql
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import types as spark
 from pyspark.util import PythonEvalType
 
-from keygroups.configure import EXTENSIONS, EXTENSIONS_SETTING, PROVIDER, PROVIDER_CLASS
 from keygroups.errors import SettingError
 from keygroups.functions.base import (
     FilterFunction,
@@ -32,6 +30,7 @@ from keygroups.streams.bounded import bounded
 from keygroups.streams.declare import opened
 from keygroups.streams.key_columns import KeyColumns, key_columns, quoted
 from keygroups.streams.outgoing import batch_maker
+from keygroups.streams.session import python_column, require_protobuf, require_provider
 from keygroups.streams.side_outputs import with_sides
 from keygroups.streams.spec import Operator
 from keygroups.streams.worker import StreamingFunction
@@ -217,7 +216,8 @@ def _streaming(
     frame: DataFrame, key: KeyColumns, operator: Operator, event_time: str | None, *, watermarked: bool
 ) -> DataFrame:
     session = frame.sparkSession
-    _require_provider(session, operator.uid)
+    require_provider(session, operator.uid)
+    require_protobuf(operator.uid)
     function = StreamingFunction(operator)
     declared = opened(_pickled_copy(operator.function, operator.uid), operator.uid, operator.parameters)
 
@@ -226,9 +226,7 @@ def _streaming(
 
     run.__name__ = FUNCTION + json.dumps({"uid": operator.uid, "metrics": declared.metrics})
     output = with_sides(operator.output, operator.tags, operator.uid)
-    kind: Any = PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF
-    make_udf: Any = sql.pandas_udf  # type: ignore[attr-defined]
-    column = make_udf(run, output, kind)(*(frame[quoted(name)] for name in frame.columns))
+    column = python_column(frame, run, output, PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF)
     grouped: Any = frame.select("*", *key.computed).groupBy(*map(quoted, operator.key.names))
     parsed = session._jsparkSession.parseDataType(output.json())
     time_mode = "EventTime" if watermarked else "ProcessingTime"  # decides which timers Spark's state reader shows
@@ -276,15 +274,3 @@ def _pickled_copy(function: Keyed, uid: str) -> Keyed:
             fix="make connections, locks and files in open, not in __init__",
         ) from error
     return copy
-
-
-def _require_provider(session: SparkSession, uid: str) -> None:
-    provider = session.conf.get(PROVIDER_CLASS, None)
-    extensions = str(session.conf.get(EXTENSIONS_SETTING, "")).split(",")
-    if provider != PROVIDER or EXTENSIONS not in extensions:
-        raise SettingError(
-            f"operator {uid!r} needs the state store provider of Keygroups",
-            expected=f"{PROVIDER_CLASS}={PROVIDER} and {EXTENSIONS_SETTING}={EXTENSIONS}",
-            found=f"{provider} and {','.join(extensions)}",
-            fix="build the session with keygroups.configure, or with what `keygroups conf` prints",
-        )
