@@ -143,6 +143,15 @@ def test_a_floor_is_that_of_the_same_part() -> None:
     assert ["keeps nothing" in table.note for table in tables] == [True, False]
 
 
+def test_a_failed_job_leaves_the_other_runs() -> None:
+    """The tables are printed also if one of the compared sizes has fewer runs."""
+    common = {"group": "grown", "part": "commits", "provider": OURS, "rows": 1, "gets": 1}
+    p50s = [(1, 2e6), (2, 4e6), (1, 2e6)]
+    records = [{**common, "keys": keys, "figures": {"commit": [p50], "batch": [p50]}} for keys, p50 in p50s]
+    (table,) = build(records, Sizes())
+    assert table.lines[-1].values[OURS] == Spread.of([2.0])
+
+
 def test_all_machines_are_named() -> None:
     """Those of parts that were measured on another day too, and beside each part its own."""
     run = newest()

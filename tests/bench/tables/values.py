@@ -71,6 +71,6 @@ def percentile(step: str, percent: int) -> Value:
 
 
 def between(name: str, larger: list[float], smaller: list[float], limit: float) -> Line:
-    """How many times one figure of ours is another, run by run."""
-    ratios = [a / b for a, b in zip(larger, smaller, strict=True)]
+    """How many times one figure of ours is another, run by run; a job may have failed, and then one has fewer runs."""
+    ratios = [a / b for a, b in zip(larger, smaller, strict=False)]
     return Line(name, "times", {OURS: Spread.of(ratios)}, Target(limit), name)
