@@ -18,6 +18,7 @@ LOCATORS = (
     | st.builds(lambda high, low: high << 48 | low, st.integers(0, 2), st.integers(0, 7))
 )
 KEYS = st.sampled_from([bytes(8), b"\1" + bytes(7), bytes(7) + b"\1", b"\xff" * 8])
+BYTES = st.sampled_from([0, 1, 127, 128, 255])
 
 
 @settings(max_examples=500, deadline=None)
@@ -45,3 +46,26 @@ def test_the_order_of_many_locators(count: int, spread: int, near: bool) -> None
         half = locator[: count // 2]
         locator = random.permutation(np.concatenate([half, half ^ np.uint64(1)]))
     assert np.array_equal(ascending(locator), np.argsort(locator, kind="stable"))
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data())
+def test_the_order_of_keys_that_share_a_locator(data: st.DataObject) -> None:
+    """Of all lengths: those that become one number or a few words, and those that Arrow sorts."""
+    lengths = data.draw(st.sampled_from([(0,), (5,), (8,), (16,), (24,), (64,), (72,), (0, 8), (8, 16, 24), (3, 4)]))
+    differing = data.draw(st.lists(st.integers(0, max(lengths)), max_size=3))
+
+    def key() -> bytes:
+        made = bytearray(data.draw(st.sampled_from(lengths)))
+        for at in differing:
+            made[at : at + 1] = bytes([data.draw(BYTES)]) if at < len(made) else b""
+        return bytes(made)
+
+    rows = [(data.draw(st.sampled_from([0, 1, 2**63])), key()) for _ in range(data.draw(st.integers(0, 12)))]
+    locator = np.array([row[0] for row in rows], np.uint64)
+    kinds = [pa.binary(), *([pa.binary(lengths[0])] if len(lengths) == 1 and lengths[0] else [])]
+    keys = pa.array([b"before", *(row[1] for row in rows)], pa.binary())[1:].cast(data.draw(st.sampled_from(kinds)))
+    order, repeats = sort_rows(locator, keys, runs=data.draw(st.booleans()))
+    assert order.tolist() == sorted(range(len(rows)), key=lambda row: rows[row])
+    ordered = [rows[row] for row in order]
+    assert repeats.tolist() == [at > 0 and row == ordered[at - 1] for at, row in enumerate(ordered)]

@@ -12,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
 
 def arrow(values: npt.NDArray[Any]) -> pa.Array:
     """A numpy array of numbers as an Arrow array."""

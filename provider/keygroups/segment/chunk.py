@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keygroups.errors import CapacityError, InternalError
-from keygroups.segment.arrays import arrow, mask
+from keygroups.segment.arrays import Rows, arrow, mask
 from keygroups.segment.block import MOST_PADDED, Block, empty_block
 from keygroups.segment.fold import fold
-from keygroups.segment.sort import Rows, sort_rows
+from keygroups.segment.sort import sort_rows
 
 Headers = npt.NDArray[np.void]
 Flags = npt.NDArray[np.int32]

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keygroups.segment.arrays import arrow, mask
+from keygroups.segment.arrays import Mask, Rows, arrow, mask
 from keygroups.segment.block import Block
-from keygroups.segment.sort import Mask, Rows
 
 Bits = npt.NDArray[np.bool_]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keygroups.segment.arrays import arrow, mask, numpy
+from keygroups.segment.arrays import Mask, Rows, arrow, mask
 from keygroups.segment.block import Locators
-
-Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from keygroups.segment.ties import order_of_ties
 
 
 def sort_rows(locator: Locators, key: pa.Array, *, runs: bool) -> tuple[Rows, Mask]:
@@ -33,7 +30,7 @@ def sort_rows(locator: Locators, key: pa.Array, *, runs: bool) -> tuple[Rows, Ma
         return order, tied
     repeats = _repeats(key, order, tied)
     if not np.array_equal(tied, repeats):
-        order = _sort_ties(sorted_locator, key, order, tied)
+        order = _sort_ties(key, order, tied)
         repeats = _repeats(key, order, tied)
     return order, repeats
 
@@ -82,16 +79,12 @@ def _repeats(key: pa.Array, order: Rows, tied: Mask) -> Mask:
     return result
 
 
-def _sort_ties(sorted_locator: Locators, key: pa.Array, order: Rows, tied: Mask) -> Rows:
+def _sort_ties(key: pa.Array, order: Rows, tied: Mask) -> Rows:
     """Order the rows that share a locator (one scan prefix, or a collision of 48 bits) by key, then by age."""
     in_tie = tied.copy()
     in_tie[:-1] |= tied[1:]
     at = np.flatnonzero(in_tie)
     rows = order[at]
-    table = pa.table(
-        {"locator": arrow(sorted_locator[at]), "key": key.take(arrow(rows)).cast(pa.binary()), "age": arrow(rows)},
-    )
-    by = pc.sort_indices(table, sort_keys=[("locator", "ascending"), ("key", "ascending"), ("age", "ascending")])
     result = order.copy()
-    result[at] = rows[numpy(by)]
+    result[at] = rows[order_of_ties(~tied[at], key.take(arrow(rows)))]
     return result
