@@ -257,3 +257,37 @@ def _in_a_new_thread(spark: SparkSession, folder: Path) -> None:
     thread = threading.Thread(target=use)
     thread.start()
     thread.join()
+
+
+def test_a_file_is_one_mapping(spark: SparkSession, tmp_path: Path) -> None:
+    """Linux allows a process 65,530, and a file has blocks of each column family."""
+    session = session_with(spark, {PREFIX + "blockBytes": "16384"})
+    driver = cast(Any, spark)._jvm.keygroups.tests.FamilyDriver(session._jsparkSession, PROVIDER, str(tmp_path))
+    folders = set(mapped_segments(spark))
+    for batch in range(2):
+        driver.open(batch)
+        for family in ("values", "maps", "longs"):
+            for number in range(300):
+                driver.put(family, "text", number, f"{batch} " + "v" * 200)
+        driver.commit()
+    mapped = [path for path in mapped_segments(spark) if path not in folders]
+    assert len(mapped) == len(set(mapped)) == 2
+    driver.close()
+
+
+def mapped_segments(spark: SparkSession) -> list[str]:
+    """Segments that the JVM has mapped, one for each mapping."""
+    pid = cast(Any, spark)._jvm.java.lang.ProcessHandle.current().pid()
+    maps = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines()
+    return [line.split()[5] for line in maps if ".arrow" in line and "keygroups" in line]
+
+
+@pytest.mark.parametrize("megabytes", [1400, 2500, 7000, 20000, 200000])
+def test_default_limits_fit_into_the_container(spark: SparkSession, megabytes: int) -> None:
+    """Indexes, sorting and merging, the least for write buffers, and half a gigabyte that two processes take anyway."""
+    beside = megabytes * 2**20
+    budget = cast(Any, spark)._jvm.io.keygroups.spark.memory.MemoryBudget.of(0, beside)
+    work = int(budget.forWork())
+    assert work == beside // 2 // 4
+    assert 128 * 2**20 <= int(budget.indexLimit()) <= beside * 3 // 4
+    assert int(budget.indexLimit()) + work + work // 2 + 512 * 2**20 <= beside

@@ -40,6 +40,22 @@ def test_a_file_whose_acknowledgement_is_lost_stays(request: pytest.FixtureReque
     assert lines(request, "files.LostAnswersMain") == ["lost true", "late true"]
 
 
+def test_a_transfer_may_take_longer_than_the_deadline_while_bytes_move(request: pytest.FixtureRequest) -> None:
+    """A file may be large, or the file system slow; one that is stuck fails its task."""
+    assert lines(request, "files.SlowFilesMain") == ["moving true true", "stuck false false"]
+
+
+def test_the_time_of_a_batch_is_read_once(request: pytest.FixtureRequest) -> None:
+    """By all stores of a run, for a query has up to thousands of them; another run of the query may have another log."""
+    assert lines(request, "BatchTimesMain") == [
+        "same run 1000 1000 1000, reads 1 0 0",
+        "another batch 1000 1000 1000, reads 2 0 0",
+        "not in the log none none none, reads 3 1 1",
+        "other runs 1000 1000 2000",
+        "kept 0",
+    ]
+
+
 def test_a_file_that_the_system_says_nothing_of_is_not_gone(request: pytest.FixtureRequest) -> None:
     """A cleanup would delete what that file lists, and a load would say that it is missing."""
     found = lines(request, "files.MountedFilesMain")

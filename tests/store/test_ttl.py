@@ -146,6 +146,23 @@ def test_a_write_outlives_what_it_replaced(spark: SparkSession, tmp_path: Path) 
     driver.close()
 
 
+def test_a_cleanup_follows_the_batch(spark: SparkSession, tmp_path: Path) -> None:
+    """Few writes look at few rows for expired ones, however many the state has; many at 1 in 64."""
+    driver = Driver(spark, tmp_path, CONF | {PREFIX + "overlayBytes": "128m"})
+    keys = 1_400_000
+    removed = []
+    for batch, (seconds, count) in enumerate([(1000, keys), (1000 + 2 * TTL, 10), (1000 + 2 * TTL, 6_000)]):
+        at(tmp_path, batch, seconds)
+        driver.open(batch, "")
+        driver.putRange("text", keys * batch, keys * batch + count, "v")
+        driver.commit()
+        removed.append(driver.metric("keyGroupsExpiredRows"))
+    assert removed[0] == 0
+    assert 16_384 <= removed[1] < 17_000
+    assert keys // 64 - 1000 < removed[2] < keys // 64 + 1000
+    driver.close()
+
+
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [

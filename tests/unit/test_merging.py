@@ -236,6 +236,24 @@ def test_the_newest_runs_are_merged_beside_a_piece(tmp_path: Path) -> None:
     assert rows_of(after) == {n: n for n in range(200)} | {300: 1, 301: 1}
 
 
+@pytest.mark.parametrize(("parts", "is_due"), [(5, False), (6, True)])
+def test_a_batch_of_many_runs_is_merged(tmp_path: Path, parts: int, is_due: bool) -> None:
+    """A lookup asks each run: one batch does not make more of them than a store may have, which are six here."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    local.keep_segments_of(0)
+    version = local.write(local.first(), {n: n for n in range(1000)}, 1000)
+    for number in range(parts):
+        local.spill(version, {2000 + number: 1}, save=True)
+    version = local.write(version, {3000: 1}, 1001 + parts)
+    assert len(version.plan) == parts + 2
+    assert local.store._compaction.is_due(version) is is_due
+    if is_due:
+        local.store.uploaded(local.compact().name, success=True)
+        merged = local.store.known(version.key)
+        assert [run.rows for run in merged.plan] == [parts + 1, 1000]
+        assert len(rows_of(merged)) == 1001 + parts
+
+
 def test_the_answer_of_a_piece_has_what_was_merged_during_its_upload(tmp_path: Path) -> None:
     """The JVM takes of two answers the one of the later plan: it has the segments of both merges."""
     local = LocalStore(tmp_path, {"compactionFanout": "2"})

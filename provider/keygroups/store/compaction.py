@@ -14,7 +14,7 @@ from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge, Step
 from keygroups.runs.run import Piece, Plan, pieces_of, place_of
-from keygroups.runs.tiers import select_runs
+from keygroups.runs.tiers import MOST_TIERS, select_runs
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
 from keygroups.store.version import Version
@@ -204,13 +204,16 @@ class Compaction:
     def _select(self, plan: Plan, version: Version, *, thorough: bool) -> Plan | None:
         """Runs to merge, among the newest; what is not uploaded yet is not merged again.
 
-        The runs of one batch count as one: a batch that spilled writes has several.
+        The runs of one batch count as one: a batch that spilled writes has several. Only if that makes more runs than
+        a store may have, they are merged by themselves.
         """
         first = next((number for number, run in enumerate(plan) if not run.is_durable), len(plan))
         batches = [list(runs) for _, runs in groupby(plan[:first], key=lambda run: run.version)]
         rows = [sum(run.rows for run in runs) for runs in batches]
         start, stop = select_runs(rows, version.catalog.num_keys, self._fanout, thorough=thorough)
-        return tuple(chain.from_iterable(batches[start:stop])) or None
+        chosen = tuple(chain.from_iterable(batches[start:stop]))
+        most = MOST_TIERS * self._fanout
+        return chosen or next((tuple(runs) for runs in batches if len(runs) > most), None)
 
     def _not_uploaded(self, plan: Plan) -> Piece | None:
         """A piece whose upload has failed, or the rows of a file with a filter: they become a file of the store's own.

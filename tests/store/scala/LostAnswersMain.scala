@@ -32,11 +32,11 @@ object LostAnswersMain {
     override def folder: Path = new Path(LostAnswersMain.folder.toUri)
     override def list(store: String): Seq[Seq[Any]] = Seq.empty
     override def createFolder(): Unit = ()
-    override def put(local: LocalPath, name: String): Unit = {
+    override def put(local: LocalPath, name: String, moved: () => Unit): Unit = {
       Files.copy(local, here(name), StandardCopyOption.REPLACE_EXISTING)
       answer
     }
-    override def fetch(path: String, local: LocalPath): Boolean = false
+    override def fetch(path: String, local: LocalPath, moved: () => Unit): Boolean = false
     override def head(path: String, bytes: Int): Option[Array[Byte]] = None
     override def delete(names: Seq[String]): Unit = names.foreach(name => Files.delete(here(name)))
 

@@ -44,15 +44,15 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     this.hadoopConf = hadoopConf
     usesFamilies = useColumnFamilies
     val settings = Settings.parse(storeConfs.sqlConfs)
-    timeToLive = TtlSettings(settings, stateStoreId, storeConfs, hadoopConf)
     runId = SparkInternals.runId(hadoopConf)
     declared = new Families(stateStoreId, hadoopConf, storeConfs.stateStoreEncodingFormat, stateSchemaProvider)
     declare(StateStore.DEFAULT_COL_FAMILY_NAME, valueSchema, keyStateEncoderSpec, useMultipleValuesPerKey, isInternal = false)
     val folder = stateStoreId.storeCheckpointLocation()
     val operatorFolder = new Path(stateStoreId.checkpointRootLocation, stateStoreId.operatorId.toString)
     val spec = StoreSpec(operatorFolder.toString, pathBelow(stateStoreId), partitions(hadoopConf))
-    host = new StoreHost(settings, spec, CheckpointFiles(operatorFolder, folder, hadoopConf, settings),
-      storeConfs.minVersionsToRetain)
+    val files = CheckpointFiles(operatorFolder, folder, hadoopConf, settings)
+    timeToLive = TtlSettings(settings, stateStoreId, storeConfs, hadoopConf, runId, files)
+    host = new StoreHost(settings, spec, files, storeConfs.minVersionsToRetain)
     logInfo(s"opens $stateStoreId in ${stateStoreId.storeCheckpointLocation()}")
   }
 

@@ -1,13 +1,9 @@
 package io.keygroups.spark
 
-import java.nio.charset.StandardCharsets.UTF_8
-
-import scala.util.Using
-
+import io.keygroups.spark.files.CheckpointFiles
 import io.keygroups.spark.keys.OperatorMetadata
 import io.keygroups.spark.session.Expiry
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
 import org.apache.spark.sql.execution.streaming.state._
 
 /**
@@ -15,9 +11,9 @@ import org.apache.spark.sql.execution.streaming.state._
  * that a batch which runs again expires the same rows.
  *
  * @param seconds 0: rows do not expire
- * @param offsets folder of the offset log
+ * @param run of the query
  */
-final class TtlSettings private (seconds: Long, offsets: Path, hadoopConf: Configuration) {
+final class TtlSettings private (seconds: Long, run: String, files: CheckpointFiles) {
   private var last = (-1L, Expiry.Never)
 
   /** Expiry as seen by the batch that begins with this version. */
@@ -26,31 +22,20 @@ final class TtlSettings private (seconds: Long, offsets: Path, hadoopConf: Confi
     last._2
   }
 
-  private def batchMillis(batch: Long): Long = {
-    val path = new Path(offsets, batch.toString)
-    val fs = path.getFileSystem(hadoopConf)
-    val logged =
-      if (!fs.exists(path)) None
-      else {
-        val text = Using.resource(fs.open(path))(in => new String(in.readAllBytes(), UTF_8))
-        TtlSettings.Millis.findFirstMatchIn(text).map(_.group(1).toLong)
-      }
-    logged.getOrElse(System.currentTimeMillis()) // no query, or one whose state is read
-  }
+  private def batchMillis(batch: Long): Long =
+    BatchTimes.millis(run, files, batch).getOrElse(System.currentTimeMillis())
 }
 
 object TtlSettings {
-  private val Millis = "\"batchTimestampMs\":(\\d+)".r
   private val Joins = "symmetricHashJoin"
   private val SkipNulls = "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled"
   /** Its only row is the number of rows returned so far. */
   private val Limit = "globalLimit"
 
   /** Throws KeyGroupsException: Spark would fail on expired rows of this operator. */
-  def apply(settings: Settings, id: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration): TtlSettings = {
-    val offsets = new Path(new Path(id.checkpointRootLocation).getParent, "offsets")
-    new TtlSettings(if (settings.ttl == 0) 0 else secondsFor(settings, id, conf, hadoopConf), offsets, hadoopConf)
-  }
+  def apply(settings: Settings, id: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration, run: String,
+      files: CheckpointFiles): TtlSettings =
+    new TtlSettings(if (settings.ttl == 0) 0 else secondsFor(settings, id, conf, hadoopConf), run, files)
 
   private def secondsFor(settings: Settings, id: StateStoreId, conf: StateStoreConf, hadoopConf: Configuration): Long = {
     val name = OperatorMetadata.name(id, hadoopConf).getOrElse("")

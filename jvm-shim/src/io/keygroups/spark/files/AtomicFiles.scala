@@ -1,7 +1,7 @@
 package io.keygroups.spark.files
 
 import java.io.IOException
-import java.nio.file.{Files, Path => LocalPath}
+import java.nio.file.{Path => LocalPath}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
@@ -21,11 +21,11 @@ final class AtomicFiles(operatorFolder: Path, folder: Path, conf: Configuration)
   /** A folder exists as soon as it contains a file. */
   override def createFolder(): Unit = ()
 
-  override def put(local: LocalPath, name: String): Unit = {
+  override def put(local: LocalPath, name: String, moved: () => Unit): Unit = {
     // Without the option S3A asks first whether the path is a folder.
     val output: FSDataOutputStream = fs.createFile(new Path(folder, name)).recursive().overwrite(true)
       .opt("fs.s3a.create.performance", true).build()
-    try Files.copy(local, output)
+    try HadoopFiles.copy(local, output, moved)
     catch {
       case error: Throwable =>
         abandon(output, error)

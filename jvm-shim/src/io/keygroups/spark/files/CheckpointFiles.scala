@@ -23,14 +23,18 @@ trait CheckpointFiles {
   /** Create the store's folder: Spark's state reader counts partitions by their folders. */
   def createFolder(): Unit
 
-  /** Put a local file under a new name, atomically. */
-  private[files] def put(local: LocalPath, name: String): Unit
+  /**
+   * Put a local file under a new name, atomically.
+   *
+   * @param moved called whenever some bytes have moved
+   */
+  private[files] def put(local: LocalPath, name: String, moved: () => Unit = CheckpointFiles.Unseen): Unit
 
-  /** Download a file to a local path; false if it does not exist. */
-  private[files] def fetch(path: String, local: LocalPath): Boolean
+  /** Download a file to a local path; false if it does not exist. For `moved`, see `put`. */
+  private[files] def fetch(path: String, local: LocalPath, moved: () => Unit = CheckpointFiles.Unseen): Boolean
 
   /** The first bytes of a file; None if it does not exist. */
-  private[files] def head(path: String, bytes: Int): Option[Array[Byte]]
+  private[spark] def head(path: String, bytes: Int): Option[Array[Byte]]
 
   def delete(names: Seq[String]): Unit
 
@@ -55,7 +59,8 @@ trait CheckpointFiles {
 }
 
 object CheckpointFiles {
-  private val HeadBytes = 256 * 1024
+  private[spark] val HeadBytes = 256 * 1024
+  private[spark] val Unseen: () => Unit = () => ()
   private val ManagerKey = "spark.sql.streaming.checkpointFileManagerClass"
   /** Spark's manager that writes without a rename, as `AtomicFiles` does with an eighth of its requests. */
   private val Abortable = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"

@@ -39,7 +39,7 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
     ()
   }
 
-  override def put(source: LocalPath, name: String): Unit = {
+  override def put(source: LocalPath, name: String, moved: () => Unit): Unit = {
     createFolder()
     try Files.move(source, root.resolve(name), StandardCopyOption.ATOMIC_MOVE)
     catch { case _: AtomicMoveNotSupportedException => copy(source, name) }
@@ -55,7 +55,7 @@ final class MountedFiles(operatorFolder: Path, override val folder: Path) extend
     } finally Files.deleteIfExists(temporary)
   }
 
-  override def fetch(path: String, link: LocalPath): Boolean = {
+  override def fetch(path: String, link: LocalPath, moved: () => Unit): Boolean = {
     val target = local(new Path(operatorFolder, path))
     val found = attributes(target)
     found.foreach { _ =>

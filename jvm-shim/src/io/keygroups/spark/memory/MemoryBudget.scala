@@ -20,6 +20,8 @@ final class MemoryBudget private (bytes: Long, val indexLimit: Long) {
 
 object MemoryBudget {
   private val Least = 128L << 20
+  /** What the JVM takes beside its heap, and a store process without state. */
+  private val OfProcesses = 512L << 20
 
   /** What the container or the machine has beside the JVM's heap. */
   val besideHeap: Long = ManagementFactory.getOperatingSystemMXBean match {
@@ -28,8 +30,14 @@ object MemoryBudget {
     case _ => Long.MaxValue
   }
 
-  /** As a user has set it, or what fits the container: half of what is there, and for indexes three quarters of it. */
-  def of(bytes: Long): MemoryBudget =
+  /**
+   * As a user has set it, or what fits the container: half of what is beside the heap. Its least for writes and its part for work
+   * are 3/16 of what is there; indexes may have the rest, and no more than three quarters, which leaves the processes their own.
+   */
+  def of(bytes: Long, beside: Long = besideHeap): MemoryBudget =
     if (bytes > 0) new MemoryBudget(bytes, bytes - bytes / 4 - bytes / 8)
-    else new MemoryBudget(math.max(Least, besideHeap / 2), math.max(Least, besideHeap / 4 * 3))
+    else {
+      val forIndexes = math.min(beside / 4 * 3, beside / 16 * 13 - OfProcesses)
+      new MemoryBudget(math.max(Least, beside / 2), math.max(Least, forIndexes))
+    }
 }

@@ -7,7 +7,7 @@ import io.keygroups.spark.memory.{Bytes, IndexMemory, OffHeap}
 import org.apache.spark.unsafe.Platform
 
 /** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
-final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long, validity: Long, appends: Long, times: Long,
+final class Block private (memory: BlockMemory, locators: Long, keyGroups: Long, validity: Long, appends: Long, times: Long,
     keys: Column, values: ValueColumn, val rows: Int, index: RadixIndex, ownBytes: Long) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
@@ -84,8 +84,18 @@ final class Block private (mapping: ByteBuffer, locators: Long, keyGroups: Long,
   def release(): Unit = {
     IndexMemory.add(-ownBytes)
     index.release()
-    OffHeap.free(mapping)
+    memory.release()
   }
+}
+
+/**
+ * Memory that a block lies in.
+ *
+ * @param start of the buffer's bytes in the file
+ * @param isOwn whether no other block lies in it
+ */
+private[segment] final class BlockMemory(val buffer: ByteBuffer, val start: Long, isOwn: Boolean) {
+  def release(): Unit = if (isOwn) OffHeap.free(buffer)
 }
 
 object Block {
@@ -93,39 +103,43 @@ object Block {
   private val Crowded = 16
 
   /**
-   * Map the part of the file that holds the block. Every buffer is checked to lie inside before it is read.
+   * The block of a file that is mapped, or else of the part that holds the block. Every buffer is checked to lie inside before
+   * it is read.
    *
+   * @param mapped the whole file; null if it is not mapped
    * @param withValues otherwise the values stay in the file, and the rest is copied: a page fault would read the disk's whole
    *   read-ahead, up to 8 MB, most of it values
    * @param copyLimit bytes of index memory up to which the rest is copied into memory, else into a file
    */
-  def map(file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String,
+  def map(file: SegmentFile, mapped: ByteBuffer, layout: BlockLayout, withValues: Boolean, partitions: Int, path: String,
       copyLimit: Long): Block = {
     val (first, end) = LayoutCheck.extent(layout, withValues, file.size, path)
     val start = first & ~7L
     val size = end - start
     if (size > Int.MaxValue) throw Failures.damaged(path, s"a block of $size bytes")
     val copied = if (!withValues && IndexMemory.take(size, copyLimit)) size else 0L
-    var mapping: ByteBuffer = null
+    var memory: BlockMemory = null
     var done = false
     try {
-      mapping =
-        if (withValues) file.map(start, size)
-        else if (copied > 0) file.copy(start, size.toInt)
-        else file.mapCopy(start, size)
-      val block = over(mapping, start, file, layout, withValues, partitions, path, copied)
+      memory =
+        if (mapped != null) new BlockMemory(mapped, 0, isOwn = false)
+        else if (withValues) new BlockMemory(file.map(start, size), start, isOwn = true)
+        else if (copied > 0) new BlockMemory(file.copy(start, size.toInt), start, isOwn = true)
+        else new BlockMemory(file.mapCopy(start, size), start, isOwn = true)
+      val block = in(memory, file, layout, withValues, partitions, path, copied)
       done = true
       block
     } finally if (!done) {
       IndexMemory.add(-copied)
-      if (mapping != null) OffHeap.free(mapping)
+      if (memory != null) memory.release()
     }
   }
 
-  private def over(mapping: ByteBuffer, start: Long, file: SegmentFile, layout: BlockLayout, withValues: Boolean,
-      partitions: Int, path: String, copied: Long): Block = {
-    val size = mapping.limit().toLong
-    val base = OffHeap.address(mapping)
+  private def in(memory: BlockMemory, file: SegmentFile, layout: BlockLayout, withValues: Boolean, partitions: Int,
+      path: String, copied: Long): Block = {
+    val start = memory.start
+    val size = memory.buffer.limit().toLong
+    val base = OffHeap.address(memory.buffer)
     val keys = Column.checked(base, start, size, layout.rows, layout.keyWidth, layout.keyOffsets, layout.keyData,
       layout.keyBytes, path)
     val values = Column.checked(base, start, size, layout.rows, layout.valueWidth, layout.valueOffsets,
@@ -136,7 +150,7 @@ object Block {
     val locators = base + layout.locator - start
     val index = new IndexBuilder(file, layout.locator, layout.rows, path).build(locators, partitions)
     IndexMemory.add(index.bytes.toLong)
-    new Block(mapping, locators, base + layout.keyGroup - start, validity, appends, times, keys,
+    new Block(memory, locators, base + layout.keyGroup - start, validity, appends, times, keys,
       new ValueColumn(values, if (withValues) null else file), layout.rows, index, index.bytes + copied)
   }
 }

@@ -1,11 +1,12 @@
 package io.keygroups.spark.segment
 
+import java.nio.ByteBuffer
 import java.nio.channels.ClosedByInterruptException
 import java.nio.file.Paths
 import java.util.concurrent.atomic.AtomicInteger
 
 import io.keygroups.spark.Failures
-import io.keygroups.spark.memory.Reaper
+import io.keygroups.spark.memory.{OffHeap, Reaper}
 
 /**
  * A segment mapped into memory: its blocks, each with the number of its family.
@@ -52,7 +53,8 @@ object MappedSegment {
     try {
       LayoutCheck.blocks(view, source.file.size)
       view.blocks.foreach { layout =>
-        blocks ::= layout.family -> Block.map(source.file, layout, source.isMapped, partitions, view.path, copyLimit)
+        val block = Block.map(source.file, source.whole, layout, source.isMapped, partitions, view.path, copyLimit)
+        blocks ::= layout.family -> block
       }
       val segment = new MappedSegment(view, blocks.reverse, source)
       if (!segment.parts.valuesIterator.forall(_.isInOrder)) throw Failures.damaged(view.path, "blocks that overlap")
@@ -78,6 +80,14 @@ private final class ValueSource(view: SegmentView, values: MappedValues) {
   /** Whether values are mapped. */
   val isMapped: Boolean = hasTaken || !file.isShareable
 
+  private var mapped: ByteBuffer = _
+
+  /** The whole file, where values are mapped and one mapping can hold it: Linux allows a process 65,530. Else null. */
+  def whole: ByteBuffer = {
+    if (mapped == null && isMapped && view.bytes <= Int.MaxValue) mapped = file.map(0, view.bytes)
+    mapped
+  }
+
   def unmappedBytes: Long = if (isMapped) 0 else valueBytes
 
   /** All blocks are mapped: the file is not read any more, unless the values are in it alone. */
@@ -86,5 +96,6 @@ private final class ValueSource(view: SegmentView, values: MappedValues) {
   def release(): Unit = {
     file.close()
     if (hasTaken) values.give(valueBytes)
+    if (mapped != null) OffHeap.free(mapped)
   }
 }

@@ -16,11 +16,14 @@ private[session] final class FamilyOverlays(family: Family, private var expected
   private var spilled = Vector.empty[Overlay]
   private var readers = Vector.empty[Scan]
   private var spillCount = 0
+  private var earlierRows = 0L
 
   /** How many overlays were spilled so far: the memory of the last one may be free. */
   def spills: Int = spillCount
   def bytes: Long = size(active) + size(sorting)
   def activeRows: Int = if (active == null) 0 else active.rows
+  /** Of all overlays since `release`. */
+  def rows: Long = earlierRows + activeRows
   def holdsMemory: Boolean = active != null || sorting != null || spilled.nonEmpty
 
   /** The overlays whose rows are in no segment yet, newest first. */
@@ -48,6 +51,7 @@ private[session] final class FamilyOverlays(family: Family, private var expected
   def startSorting(): Unit = if (activeRows > 0) {
     sorting = active
     expectedRows = active.rows
+    earlierRows += active.rows
     active = null
   }
 
@@ -74,6 +78,7 @@ private[session] final class FamilyOverlays(family: Family, private var expected
     readers = Vector.empty
     active = null
     sorting = null
+    earlierRows = 0
   }
 
   private def releaseUnread(): Unit = {

@@ -36,7 +36,9 @@ final class FamilySession(private[session] val session: Session, val family: Fam
   /** Keys that the session added, less the keys that it removed. */
   def netNewKeys: Long = keyChange
   def bytes: Long = overlays.bytes
+  /** Since the last ones were sorted. */
   def rowsWritten: Int = overlays.activeRows
+  def allRowsWritten: Long = overlays.rows
   def hasPrefixScan: Boolean = family.shape.order != KeyOrder.Hashed
   def hasRangeScan: Boolean = family.shape.order match {
     case KeyOrder.Ordered(_) | KeyOrder.Timed => true
