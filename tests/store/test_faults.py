@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -264,6 +265,41 @@ def small_disk(path: Path, megabytes: int) -> Iterator[Path]:
 
 
 needs_mount = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system takes root")
+
+
+@needs_mount
+def test_a_disk_that_is_full_in_the_middle_of_a_merge(spark: SparkSession, tmp_path: Path) -> None:
+    """A later piece finds no room: batches go on with what is there, and the merge once there is room again."""
+    conf = {"blockBytes": "64k", "compactionFanout": "3", "compression": "none", "localDir": str(tmp_path / "small")}
+    with small_disk(tmp_path / "small", 16) as disk:
+        driver = Driver(spark, tmp_path / "checkpoint", {PREFIX + name: value for name, value in conf.items()})
+        for batch, rows in enumerate([1_500, 1_500, 800]):
+            driver.open(batch, "")
+            if batch == 2:  # what remains holds this batch, and then a piece of 16 blocks or two of the merge of all
+                (disk / "ballast").write_bytes(bytes(shutil.disk_usage(disk).free - 4 * 2**20))
+            driver.putRange(f"v{batch}", 0, rows, "x" * 1400)
+            driver.commit()
+        driver.maintain()
+        merged = files(tmp_path / "checkpoint", "s*")
+        assert merged, "no piece was merged before the disk was full"
+        driver.open(3, "")
+        assert driver.count() == 3_800
+        driver.put("small", 1, "fits")
+        assert driver.commit() == 4
+        assert driver.metric("keyGroupsSegments") == 5, "what is merged, the rest of three runs, and the new one"
+        (disk / "ballast").unlink()
+        driver.maintain()
+        assert len(files(tmp_path / "checkpoint", "s*")) > len(merged)
+        driver.open(4, "")
+        found = driver.rows()
+        driver.put("small", 2, "merged")
+        driver.commit()
+        assert driver.metric("keyGroupsSegments") == 3
+    assert len(found) == 3_801
+    again = Driver(spark, tmp_path / "checkpoint")
+    again.open(4, "")
+    assert again.rows() == found
+    kill_servers()
 
 
 @needs_mount

@@ -46,7 +46,7 @@ def test_a_transfer_may_take_longer_than_the_deadline_while_bytes_move(request: 
 
 
 def test_the_time_of_a_batch_is_read_once(request: pytest.FixtureRequest) -> None:
-    """By all stores of a run, for a query has up to thousands of them; another run of the query may have another log."""
+    """By all stores of a run, of which there may be thousands; another run of the query may have another log."""
     assert lines(request, "BatchTimesMain") == [
         "same run 1000 1000 1000, reads 1 0 0",
         "another batch 1000 1000 1000, reads 2 0 0",
