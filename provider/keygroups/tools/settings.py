@@ -49,7 +49,7 @@ def _allowed(declared: Declaration) -> str:
 def _shown(declared: Declaration, value: int | str | None) -> str:
     if declared.type == "duration" and isinstance(value, int) and value:
         return f"{value // 86400}d"
-    if declared.type != "bytes" or not isinstance(value, int):
+    if declared.type != "bytes" or not value or not isinstance(value, int):
         return "any" if value is None else str(value)
     power, unit = next((power, unit) for power, unit in _UNITS if value % (1 << power) == 0)
     return f"{value >> power}{unit}"

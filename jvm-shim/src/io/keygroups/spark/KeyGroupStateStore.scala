@@ -115,6 +115,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
     StateStoreMetrics(session.catalog.families.filterNot(_.internal).map(_.keys).sum, mapped + overlayBytes, Map(
       Metrics.OverlayBytes -> overlayBytes,
       Metrics.MappedBytes -> mapped,
+      Metrics.IndexBytes -> (if (session.isOpen) session.version.ownBytes else 0L),
       Metrics.Segments -> segments,
       Metrics.CheckpointBytes -> timings.uploadBytes,
       Metrics.LoadTime -> timings.load,

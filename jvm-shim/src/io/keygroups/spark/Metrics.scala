@@ -8,11 +8,13 @@ object Metrics {
     StateStoreCustomSizeMetric("keyGroupsOverlayBytes", "key groups: bytes in the write buffer at commit")
   val MappedBytes: StateStoreCustomMetric =
     StateStoreCustomSizeMetric("keyGroupsMappedBytes", "key groups: bytes of mapped segments and their indexes")
+  val IndexBytes: StateStoreCustomMetric =
+    StateStoreCustomSizeMetric("keyGroupsIndexBytes", "key groups: memory of indexes and copied keys")
   val Segments: StateStoreCustomMetric = StateStoreCustomSumMetric("keyGroupsSegments", "key groups: segments")
   val CheckpointBytes: StateStoreCustomMetric =
-    StateStoreCustomSizeMetric("keyGroupsCheckpointBytes", "key groups: bytes of the version file")
+    StateStoreCustomSizeMetric("keyGroupsCheckpointBytes", "key groups: bytes written to the checkpoint")
   val LoadTime: StateStoreCustomMetric = timing("keyGroupsLoadMs", "time to load the version")
-  val ApplyTime: StateStoreCustomMetric = timing("keyGroupsApplyMs", "time to sort and seal the changes")
+  val ApplyTime: StateStoreCustomMetric = timing("keyGroupsApplyMs", "time to sort the writes and to write the files")
   val CommitTime: StateStoreCustomMetric = timing("keyGroupsCommitMs", "time to commit")
   val UploadTime: StateStoreCustomMetric = timing("keyGroupsUploadMs", "time to upload the version file")
   val CompactionTime: StateStoreCustomMetric =
@@ -24,7 +26,7 @@ object Metrics {
   val BridgeCalls: StateStoreCustomMetric =
     StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
 
-  val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
+  val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, IndexBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
     CommitTime, UploadTime, CompactionTime, Expired, BridgeCalls, ForcedSnapshots)
 
   /** Of each partition the latest version that was reported to the driver. Spark shows the partitions that lag most. */

@@ -6,9 +6,13 @@ import io.keygroups.spark.Failures
 import io.keygroups.spark.memory.{Bytes, IndexMemory, OffHeap}
 import org.apache.spark.unsafe.Platform
 
-/** The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0. */
+/**
+ * The rows of one record batch of a mapped segment, in order of (locator, key). Rows are numbered from 0.
+ *
+ * @param ownBytes of memory that no file backs: of the index, and of what was copied
+ */
 final class Block private (memory: BlockMemory, locators: Long, keyGroups: Long, validity: Long, appends: Long, times: Long,
-    keys: Column, values: ValueColumn, val rows: Int, index: RadixIndex, ownBytes: Long) {
+    keys: Column, values: ValueColumn, val rows: Int, index: RadixIndex, val ownBytes: Long) {
   val firstLocator: Long = locator(0)
   val lastLocator: Long = locator(rows - 1)
   def indexBytes: Int = index.bytes

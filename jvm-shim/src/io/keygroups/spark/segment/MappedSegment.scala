@@ -20,6 +20,9 @@ final class MappedSegment private (val view: SegmentView, val blocks: Seq[(Int, 
   /** Of mapped memory and of indexes. */
   def bytes: Long = view.bytes - source.unmappedBytes + blocks.map(_._2.indexBytes.toLong).sum
 
+  /** Of memory that no file backs: of indexes and copied keys. */
+  def ownBytes: Long = blocks.map(_._2.ownBytes).sum
+
   /** Hold it; false if it is unmapped already. */
   def retain(): Boolean = {
     val before = holders.getAndUpdate(n => if (n == 0) 0 else n + 1)

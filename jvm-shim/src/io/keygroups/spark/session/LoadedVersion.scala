@@ -19,6 +19,7 @@ final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxPara
   val segments: Array[MappedSegment] = runs.flatMap(_.pieces.map(_.segment)).distinct
 
   def bytes: Long = segments.map(_.bytes).sum
+  def ownBytes: Long = segments.map(_.ownBytes).sum
 
   /** Another holder of the same segments; None if this one has released them. */
   def share(): Option[LoadedVersion] = synchronized {
