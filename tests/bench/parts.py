@@ -143,8 +143,8 @@ def larger(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
 
 def largest(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Do the same with three times the keys in the same memory."""
-    job = _larger(base, sizes, sizes.largest_keys, sizes.largest_fills, 128)
-    yield from _alternating([job], sizes.repetitions, _on_disk(providers))
+    jobs = [_larger(base, sizes, sizes.largest_keys, sizes.largest_fills, kilobytes) for kilobytes in (128, 8192)]
+    yield from _alternating(jobs, sizes.repetitions, _on_disk(providers))
 
 
 def _larger(base: Job, sizes: Sizes, keys: int, fills: int, kilobytes: int) -> Job:

@@ -70,7 +70,7 @@ class Merging(RuleBasedStateMachine):
         self.changed = kept
 
     @rule(
-        parts=st.lists(st.tuples(ROWS, st.booleans()), min_size=1, max_size=5), large=st.sampled_from([0, 700, 2**30])
+        parts=st.lists(st.tuples(ROWS, st.booleans()), min_size=1, max_size=8), large=st.sampled_from([0, 700, 2**30])
     )
     def spill(self, parts: list[tuple[dict[int, int | None], bool]], large: int) -> None:
         """Write keys, of which some go to the store before the commit; large parts of these become files."""
@@ -285,6 +285,21 @@ def test_the_answer_of_a_piece_has_what_was_merged_during_its_upload(tmp_path: P
     assert merged.plan[0].rows == 2
     assert merged.revision > beside[0].revision > version.revision
     assert compaction._writing == []
+
+
+def test_an_upload_that_took_too_long_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another executor may delete the file: the rows are uploaded again, and somebody has to hear of it."""
+    local = LocalStore(tmp_path, {"compactionFanout": "2"})
+    version = local.write(local.first(), {1: 1}, 1)
+    version = local.write(version, {2: 2}, 2)
+    upload = local.compact()
+    monkeypatch.setattr("keygroups.store.compaction.may_be_listed", lambda _: False)
+    assert local.store.uploaded(upload.name, success=True) is False
+    monkeypatch.undo()
+    assert local.manifest(local.write(local.store.known(version.key), {3: 3}, 3)).segments != ()
+    again = local.compact()
+    assert again.name != upload.name
+    assert local.store.uploaded(again.name, success=True) is True
 
 
 def test_a_merge_that_does_not_end_is_told(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ def order_of_ties(first: Mask, key: pa.Array) -> Rows:
     packed = list(_packed(first, words))
     if len(packed) == 1:
         return np.argsort(packed[0], kind="stable")
-    texts = np.stack(packed, axis=1).astype(">u8")
+    texts = np.empty((len(key), len(packed)), ">u8")
+    for number in reversed(range(len(packed))):
+        texts[:, number] = packed.pop()
     return np.argsort(texts.view(f"S{texts.shape[1] * _WORD}").ravel(), kind="stable")
 
 

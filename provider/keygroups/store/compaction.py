@@ -143,17 +143,23 @@ class Compaction:
     def _stop_writing(self, segment: str) -> None:
         self._writing = [other for other in self._writing if other.id != segment]
 
-    def uploaded(self, name: str, *, success: bool) -> None:
+    def uploaded(self, name: str, *, success: bool) -> bool:
         """The upload of a merged segment has ended.
 
         After a success, later manifests list it in the place of the files it was merged from. After a failure, or if it
         took so long that another executor may delete the file before it is listed, they list those files as before, and
         the next compaction uploads the segment again.
+
+        Returns:
+            False if it took so long.
         """
         with self._lock:
             segment, ref = self._uploading.pop(name, (None, None))
-            if success and segment is not None and ref is not None and may_be_listed(ref.name):
+            if not success or segment is None or ref is None:
+                return True
+            if is_young := may_be_listed(ref.name):
                 self._versions.set_file(segment, ref)
+            return is_young
 
     def files_in_use(self) -> frozenset[str]:
         """Names of the files that are being uploaded."""

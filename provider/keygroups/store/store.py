@@ -228,10 +228,11 @@ class Store:
         """Leave plans as they are: see ``Compaction.abandon``."""
         self._compaction.abandon(segment)
 
-    def uploaded(self, name: str, *, success: bool) -> None:
+    def uploaded(self, name: str, *, success: bool) -> bool:
         """The upload of a compacted segment has ended. See ``Compaction.uploaded``."""
-        self._compaction.uploaded(name, success=success)
+        was_in_time = self._compaction.uploaded(name, success=success)
         self._references.written(name)
+        return was_in_time
 
     def files_to_delete(self, retain: int, downloads: Downloads) -> list[str]:
         """Names of checkpoint files that no retained version needs. Raises Wanted, CheckpointError."""

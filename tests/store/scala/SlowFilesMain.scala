@@ -10,13 +10,13 @@ import org.apache.hadoop.fs.Path
 /** Prints whether an upload and a download end that take twice the deadline: while bytes move, and when none do. */
 object SlowFilesMain {
   def main(args: Array[String]): Unit = {
-    println(s"moving ${ends(everyMillis = 250)}")
+    println(s"moving ${ends(everyMillis = 400)}")
     println(s"stuck ${ends(everyMillis = 60000)}")
     System.exit(0)
   }
 
   private def ends(everyMillis: Long): String = {
-    val files = new RetryingFiles(new Slow(everyMillis), new Path("/"), attempts = 1, timeoutSeconds = 1)
+    val files = new RetryingFiles(new Slow(everyMillis), new Path("/"), attempts = 1, timeoutSeconds = 2)
     val local = Paths.get("/nothing")
     Seq(Try(files.put(local, "name")), Try(files.fetch("path", local))).map(_.isSuccess).mkString(" ")
   }

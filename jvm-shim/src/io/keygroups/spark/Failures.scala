@@ -79,6 +79,11 @@ object Failures {
     capacity(s"the runs of a store cannot be merged, and become too many (path $store, expected fewer than $most, found " +
       s"$found): the previous version stays good; mend what makes merges fail (${cause.getMessage}), and restart the query", cause)
 
+  def slowUpload(path: String): KeyGroupsException =
+    capacity(s"the upload of merged rows took so long that another executor may delete the file (path $path, expected less " +
+      "than half an hour): nothing is lost, and the next merge uploads the rows again; give the executor a faster way to the " +
+      "checkpoint, or lower keyGroups.blockBytes, which makes smaller files", null)
+
   def tooLongToRead(bytes: Long, limit: Int): KeyGroupsException =
     capacity(s"the values of one key are too long to be read together (expected at most $limit bytes, found $bytes): " +
       "put fewer values under one key", null)

@@ -24,7 +24,7 @@ final class AtomicFiles(operatorFolder: Path, folder: Path, conf: Configuration)
   override def put(local: LocalPath, name: String, moved: () => Unit): Unit = {
     // Without the option S3A asks first whether the path is a folder.
     val output: FSDataOutputStream = fs.createFile(new Path(folder, name)).recursive().overwrite(true)
-      .opt("fs.s3a.create.performance", true).build()
+      .opt("fs.s3a.create.performance", true).progress(() => moved()).build() // S3A sends a small file in `close`
     try HadoopFiles.copy(local, output, moved)
     catch {
       case error: Throwable =>

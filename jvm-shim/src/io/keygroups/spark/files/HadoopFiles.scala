@@ -83,7 +83,7 @@ private[files] object HadoopFiles {
     var count = input.read(bytes)
     while (count >= 0) {
       output.write(bytes, 0, count)
-      moved()
+      if (count > 0) moved()
       count = input.read(bytes)
     }
   }

@@ -188,7 +188,8 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
           abandonUpload(remote, upload)
           throw error
       }
-      remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
+      val wasInTime = remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
+      if (wasInTime.contains(false)) throw Failures.slowUpload(s"${files.folder}/${upload(1)}")
       ask(remote)
     }
 
