@@ -52,7 +52,7 @@ def test_the_time_of_a_batch_is_read_once(request: pytest.FixtureRequest) -> Non
         "another batch 1000 1000 1000, reads 2 0 0",
         "not in the log none none none, reads 3 1 1",
         "other runs 1000 1000 2000",
-        "kept 0",
+        "after 100 others 1000 1000 1000, reads 1 0 0",
     ]
 
 

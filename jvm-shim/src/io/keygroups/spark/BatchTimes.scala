@@ -18,8 +18,6 @@ private[spark] object BatchTimes {
     override def removeEldestEntry(eldest: JMap.Entry[(String, Long), Long]): Boolean = this.size > Most
   }
 
-  def size: Int = synchronized(known.size)
-
   /**
    * The time of a batch in ms; None if it is not in the log: there is no query, or its state is read.
    *

@@ -37,8 +37,8 @@ object Failures {
     case text if text.contains("Too many open files") =>
       capacity(s"the executor has too many files open (path $path): raise its limit of open files (ulimit -n)", cause)
     case text if text.contains("Map failed") =>
-      capacity(s"the executor has too many memory mappings, or no address space (path $path): raise vm.max_map_count or " +
-        "keyGroups.blockBytes", cause)
+      capacity(s"the executor has too many memory mappings, or no address space (path $path): raise vm.max_map_count on " +
+        "the machine", cause)
   }
 
   /** Open or map a file of the local disk. KeyGroupsException: the operating system refuses that. */

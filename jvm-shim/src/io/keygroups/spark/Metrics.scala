@@ -26,8 +26,8 @@ object Metrics {
   val BridgeCalls: StateStoreCustomMetric =
     StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
 
-  val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, IndexBytes, Segments, CheckpointBytes, LoadTime, ApplyTime,
-    CommitTime, UploadTime, CompactionTime, Expired, BridgeCalls, ForcedSnapshots)
+  val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, IndexBytes, Segments, CheckpointBytes,
+    LoadTime, ApplyTime, CommitTime, UploadTime, CompactionTime, Expired, BridgeCalls, ForcedSnapshots)
 
   /** Of each partition the latest version that was reported to the driver. Spark shows the partitions that lag most. */
   val SnapshotLastUploaded: StateStoreInstanceMetric = StateStoreSnapshotLastUploadInstanceMetric()

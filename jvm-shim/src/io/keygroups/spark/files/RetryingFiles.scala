@@ -99,7 +99,7 @@ final class RetryingFiles(inner: CheckpointFiles, operatorFolder: Path, attempts
 }
 
 private object RetryingFiles {
-  /** So many seconds from the begin of an operation, or from when something last moved. */
+  /** So many seconds from the start of an operation, or from when bytes last moved. */
   final class Deadline(seconds: Int) {
     private val start = System.nanoTime()
     @volatile private var last = start

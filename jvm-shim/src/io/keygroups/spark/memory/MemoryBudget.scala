@@ -31,8 +31,8 @@ object MemoryBudget {
   }
 
   /**
-   * As a user has set it, or what fits the container: half of what is beside the heap. Its least for writes and its part for work
-   * are 3/16 of what is there; indexes may have the rest, and no more than three quarters, which leaves the processes their own.
+   * As a user has set it, or half of what the container has beside the heap. Of that, work and the least for writes take 3/16,
+   * and the processes themselves half a gigabyte; indexes may take the rest, three quarters at most.
    */
   def of(bytes: Long, beside: Long = besideHeap): MemoryBudget =
     if (bytes > 0) new MemoryBudget(bytes, bytes - bytes / 4 - bytes / 8)
