@@ -9,6 +9,7 @@ from faults.kinds import FAULTS
 from faults.queries import QUERIES
 from faults.record import Entry
 from faults.trial import EQUAL
+from support.engine_files import engine_commit
 from support.spark import ROOT
 
 TABLE = ROOT / "docs" / "faults.md"
@@ -22,6 +23,9 @@ fails. The rows of every attempt at every batch and the state of every operator 
 with a run of Spark's RocksDB provider that nothing disturbs; `keyed`, a function of `key_by`, runs on Keygroups only,
 and so does its undisturbed run. `texts` has its values in local files alone, and most of its keys in mapped copies of
 their own. A fault is effective only if it hit something.
+"""
+OLDER = """
+**These runs are older than the code**, which is that of commit {now} when this page was written.
 """
 SECTION = """
 ## Commit {commit}{dirty}
@@ -44,7 +48,9 @@ def write(entries: Sequence[Entry], path: Path = TABLE) -> None:
 def table(entries: Sequence[Entry]) -> str:
     """The page."""
     engines = list(dict.fromkeys(entry.engine for entry in reversed(entries)))[:2]
-    return HEAD + "".join(_section([entry for entry in entries if entry.engine == engine]) for engine in engines)
+    now = engine_commit(len(engines[0]))
+    sections = (_section([entry for entry in entries if entry.engine == engine]) for engine in engines)
+    return HEAD + ("" if now in engines else OLDER.format(now=now)) + "".join(sections)
 
 
 def _section(rows: Sequence[Entry]) -> str:
