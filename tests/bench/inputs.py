@@ -25,7 +25,7 @@ def written(job: Job) -> Path:
         return _once(name, lambda folder: e2e.write_input(folder, job.keys, job.rows, batches))
     if job.part == "dedupe":
         return _once(f"dedupe-{job.rows}-{job.rounds}", lambda folder: dedupe.write_input(folder, job.rows, job.rounds))
-    if job.part in ("larger", "larger_empty"):
+    if job.part in ("larger", "larger_empty", "budget"):
         name = f"larger-{job.keys}-{job.gets}-{job.rows}-{job.rounds}"
         return _once(name, lambda folder: larger.write_input(folder, job))
     if job.part in operators.QUERIES:

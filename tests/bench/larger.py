@@ -15,6 +15,9 @@ from harness import jvm_pid
 from plan import Job
 from procs import own_bytes, peak_of
 
+JVM_FLAGS: Final = "-Xms{heap} -XX:+AlwaysPreTouch"
+"""Make the whole heap resident from the start, so that what grows is outside of it."""
+
 _HASHES: Final = 4  # of 128 digits each, and all of them twice: 1 KB that compresses by half in either provider
 
 

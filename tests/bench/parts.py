@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 from plan import VALUE_LONGS, Job, Sizes
-from providers import ABORTABLE, BASELINE, BOUNDED, EMPTY, OURS, PROVIDERS, SPARK_CACHE
+from providers import ABORTABLE, BASELINE, BOUNDED, EMPTY, OURS, PROVIDERS, SPARK_CACHE, memory_budget
 from restart import MAINTENANCE
 from s3_state import CONF as S3_CONF
 
@@ -147,6 +147,14 @@ def largest(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     yield from _alternating(jobs, sizes.repetitions, _on_disk(providers))
 
 
+def budget(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
+    """Do it within a small budget of memory, and with few keys: what is above that is taken by the state."""
+    job = _larger(base, sizes, sizes.larger_keys, sizes.larger_fills, 128)
+    job = replace(job, part="budget", conf=memory_budget(sizes.budget_bytes))
+    jobs = [job, job.with_sizes(sizes.budget_few_keys, sizes.budget_few_keys)]
+    yield from _alternating(jobs, sizes.repetitions, [OURS] if OURS in providers else [])
+
+
 def _larger(base: Job, sizes: Sizes, keys: int, fills: int, kilobytes: int) -> Job:
     job = replace(base, part="larger", heap="1g", limit=sizes.larger_bytes, keys=keys, value_longs=127, conf=BOUNDED)
     job = replace(job, gets=fills, rows=sizes.larger_rows, rounds=sizes.larger_updates)
@@ -196,6 +204,7 @@ PARTS: Final[dict[str, Part]] = {
     "s3": s3,
     "larger": larger,
     "largest": largest,
+    "budget": budget,
     "restart": restart,
 }
 

@@ -118,6 +118,8 @@ class Sizes:
     larger_rows: int = 100_000
     larger_updates: int = 5
     larger_bytes: int = 2560 << 20
+    budget_bytes: int = 256 << 20
+    budget_few_keys: int = 4_000
     largest_keys: int = 10_000_000
     largest_fills: int = 25
     restart_keys: int = 1_000_000
@@ -158,6 +160,8 @@ QUICK: Final = Sizes(
     larger_keys=4_000,
     larger_fills=4,
     larger_rows=500,
+    budget_bytes=64 << 20,  # 8 blocks
+    budget_few_keys=400,
     largest_keys=8_000,
     largest_fills=4,
     restart_keys=20_000,

@@ -88,6 +88,11 @@ PROVIDERS: Final = {
 }
 
 
+def memory_budget(nbytes: int) -> dict[str, str]:
+    """Give the setting that lets our state take so much memory outside of the heap."""
+    return {f"{_STATE_STORE}.keyGroups.memoryBudget": str(nbytes)}
+
+
 def our_jars(home: Path = REPOSITORY) -> list[Path]:
     """Find the jar of the shim for the installed pyspark in a checkout; empty when it has not been built."""
     minor = ".".join(__version__.split(".")[:2])

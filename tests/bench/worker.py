@@ -42,6 +42,7 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     "stores": stores.measure_stores,
     "larger": larger.measure_larger,
     "larger_empty": larger.measure_larger_empty,
+    "budget": larger.measure_larger,
     "s3": s3_state.measure_s3,
     "leave_store": first_batch.leave_store,
     "first_batch": first_batch.first_batch,
@@ -50,11 +51,14 @@ _PARTS: Final[dict[str, Callable[[SparkSession, Job], dict[str, Any]]]] = {
     **dict.fromkeys(operators.QUERIES, operators.measure_operator),
 }
 
+_FLAGS: Final = {"memory": memory.JVM_FLAGS, "budget": larger.JVM_FLAGS}
+"""JVM flags of parts that weigh memory."""
+
 
 def main() -> None:
     """Measure what the first argument says and write the figures, as JSON, to the file that the second one names."""
     job = Job.from_json(sys.argv[1])
-    flags = memory.JVM_FLAGS if job.part == "memory" else ""
+    flags = _FLAGS.get(job.part, "").format(heap=job.heap)
     if job.part == "s3":
         job.jars.extend(str(jars(name) / "*") for name in ("s3a", "cloud"))
     if not Path(keygroups.__file__).is_relative_to(job.home):

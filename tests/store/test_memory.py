@@ -81,23 +81,23 @@ def test_the_write_buffers_of_all_families_share_one_bound(spark: SparkSession, 
     driver.close()
 
 
-@pytest.mark.parametrize(("budget", "least", "most"), [("1g", 48, 80), ("16m", 0, 32)])
+@pytest.mark.parametrize(("budget", "least", "most"), [("1g", 96, 128), ("128m", 24, 56), ("16m", 0, 32)])
 def test_the_write_buffers_of_all_stores_share_the_budget(
     spark: SparkSession, tmp_path: Path, budget: str, least: int, most: int
 ) -> None:
-    """Four stores write 12 MB each; an overlay has three pages or more, and as many while it is being sorted."""
+    """Four stores write 24 MB each; an overlay has three pages or more, and as many while it is being sorted."""
     conf = {PREFIX + "memoryBudget": budget, PREFIX + "blockBytes": "1m"}
     drivers = [Driver(spark, tmp_path / str(n), conf) for n in range(4)]
     held = 0
     for driver in drivers:
         driver.open(0, "")
-    for turn in range(12):
+    for turn in range(24):
         for driver in drivers:
             driver.putRange(f"text {turn}", 0, 110, "v" * 9000)
             held = max(held, held_by(spark)[0])
     assert least <= held <= most
     for driver in drivers:
-        assert driver.count() == 12 * 110
+        assert driver.count() == 24 * 110
         driver.commit()
         driver.close()
 

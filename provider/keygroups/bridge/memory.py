@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
 
+from keygroups.segment.chunk import Chunk
+
 BIG_ROWS: Final = 65_536
 """Rows of a call above which this is worth its 1 to 5 ms; allocators would keep several times the rows' bytes."""
+_BIG_BYTES: Final = 16 << 20
+"""Of fewer rows: a budget of 256 MB has memtables of 32 MB."""
 
 
 def _find_malloc_trim() -> Callable[[int], int]:
@@ -21,6 +25,14 @@ def _find_malloc_trim() -> Callable[[int], int]:
 
 
 _malloc_trim: Final = _find_malloc_trim()
+
+
+def are_big(chunks: Sequence[Chunk]) -> bool:
+    """Whether memory is to be returned once these writes are sorted."""
+    return (
+        sum(chunk.rows for chunk in chunks) >= BIG_ROWS
+        or sum(chunk.key_bytes + chunk.value_bytes for chunk in chunks) >= _BIG_BYTES
+    )
 
 
 def release_unused() -> None:

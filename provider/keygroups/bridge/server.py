@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from keygroups.bridge import answers, undo
 from keygroups.bridge import messages as m
-from keygroups.bridge.memory import BIG_ROWS, release_unused
+from keygroups.bridge.memory import BIG_ROWS, are_big, release_unused
 from keygroups.bridge.operations import Operation, Operations, Undo, nothing
 from keygroups.bridge.workers import Workers
 from keygroups.decoding import decode
@@ -137,10 +137,15 @@ class Server:
 
     def _spill(self, request: m.Spill) -> m.SegmentView:
         store = self._store(request.store)
-        return m.segment_view(store.spill(request.session, request.chunks, request.catalog, request.batch_time))
+        run = store.spill(request.session, request.chunks, request.catalog, request.batch_time)
+        if are_big(request.chunks):
+            release_unused()
+        return m.segment_view(run)
 
     def _save(self, request: m.Save) -> Upload | None:
-        return self._store(request.store).save(request.session, request.segment, self._base(request))
+        upload = self._store(request.store).save(request.session, request.segment, self._base(request))
+        release_unused()
+        return upload
 
     def _commit(self, request: m.Commit) -> m.Committed:
         store = self._store(request.store)
@@ -152,7 +157,7 @@ class Server:
         version, uploads = store.commit(writes, base, request.catalog)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
-        if sum(chunk.rows for chunk in request.chunks) >= BIG_ROWS:
+        if are_big(request.chunks):
             release_unused()
         return m.Committed(
             version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis

@@ -7,7 +7,7 @@ from typing import Final
 from lines import Table
 from plan import Sizes
 from tables.places import recovery, remote, restart, s3
-from tables.queries import dedupe, larger, operators, partitions, query, stores
+from tables.queries import budget, dedupe, larger, operators, partitions, query, stores
 from tables.rows import commit, grown, memory, spi
 from tables.values import Record
 
@@ -26,6 +26,7 @@ _MAKERS: Final = (
     memory,
     s3,
     larger,
+    budget,
 )
 
 

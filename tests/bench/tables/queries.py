@@ -123,3 +123,25 @@ def larger(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
             note += f" On a provider that keeps nothing: {median(map(fills, empty)):.3g} s a batch of new keys, "
             note += f"{median(map(updates, empty)):.3g} s of random ones."
         yield Table(f"Larger than memory: {what}", lines, note)
+
+
+def budget(records: list[Record], sizes: Sizes) -> Iterator[Table]:
+    few = records_of(records, "budget", keys=sizes.budget_few_keys)
+    found = records_of(records, "budget", keys=sizes.larger_keys)
+    if few and found:
+        limit = sizes.budget_bytes
+        what = f"{sizes.larger_keys:,} keys of 1 KB, a budget of {limit >> 20} MB"
+        peak = once("peak", 1)
+        state = above(peak, few)
+        lines = [
+            line(found, "memory of the state, peak, MB", lambda r: state(r) / 1e6),
+            line(
+                found, "of the budget, times", lambda r: state(r) / limit, Target(1.1), f"memory of the state: {what}"
+            ),
+            line(found, f"a batch of {found[0]['keys'] // found[0]['gets']:,} new keys, s", each("fill", 1e3, 1)),
+            line(found, f"a batch of {found[0]['rows']:,} random keys, s", each("update", 1e3)),
+        ]
+        note = f"The query of the tables before, in the same {found[0]['limit'] / 2**30:g} GB. Memory of JVM and store "
+        note += f"process without pages of files, above that of the same query over {sizes.budget_few_keys:,} keys "
+        note += f"({median(map(peak, few)) / 1e6:,.0f} MB). The whole heap is resident in both."
+        yield Table(f"Budget of memory: {what}", lines, note)

@@ -31,9 +31,9 @@ def times(limit: float, *families: str) -> Target:
     return Target(times=dict.fromkeys(families, limit))
 
 
-def records_of(records: list[Record], *parts: str, group: str = "", variant: str = "") -> list[Record]:
+def records_of(records: list[Record], *parts: str, group: str = "", variant: str = "", keys: int = 0) -> list[Record]:
     """Choose the records of some parts."""
-    wanted = {name: value for name, value in (("group", group), ("variant", variant)) if value}
+    wanted = {name: value for name, value in (("group", group), ("variant", variant), ("keys", keys)) if value}
     return [r for r in records if r["part"] in parts and all(r[name] == value for name, value in wanted.items())]
 
 
@@ -55,7 +55,7 @@ def once(figure: str, scale: float) -> Value:
 
 
 def above(value: Value, empty: list[Record]) -> Value:
-    """What a record has above the same query on a provider that keeps nothing."""
+    """What a record has above the same query on a provider that keeps nothing, or over few keys."""
     floor = median(map(value, empty))
     return lambda record: value(record) - floor
 

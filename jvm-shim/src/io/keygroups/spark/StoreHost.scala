@@ -32,7 +32,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   /** Number of the latest version that this provider knows. */
   def latestVersion: Option[Long] = store.latest.map(_.key.version)
 
-  override def overlayBytes: Long = settings.overlayBytes
+  override def overlayBytes: Long = math.min(settings.overlayBytes, settings.memoryBudget.forSort)
   override def writeMemory: Long = settings.memoryBudget.forWrites
   override def feedsWrites: Boolean = settings.feedsWrites
   override def expectedRows(family: Int): Int = committer.expectedRows(family)

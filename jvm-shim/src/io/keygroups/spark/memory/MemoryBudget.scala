@@ -4,7 +4,7 @@ import java.lang.management.ManagementFactory
 
 /**
  * What this JVM and the store process may take outside of the heap for all stores. A quarter is for sorting, merging and
- * compressing. Indexes take what they need; write buffers the rest, of all half at most and an eighth at least.
+ * compressing. Indexes take what they need; write buffers the rest, of all a quarter at most and an eighth at least.
  *
  * @param indexLimit bytes of indexes and copied keys above which a segment is refused
  */
@@ -14,8 +14,11 @@ final class MemoryBudget private (bytes: Long, val indexLimit: Long) {
 
   def forWork: Long = bytes / 4
 
-  /** What the write buffers of all sessions may take now. */
-  def forWrites: Long = math.max(bytes / 8, math.min(bytes / 2, bytes - forWork - IndexMemory.bytes))
+  /** Of one session's writes: sorting them takes twice as much. */
+  def forSort: Long = math.max(PagePool.PageBytes, forWork / 2)
+
+  /** What the write buffers of all sessions may take now. Pages that they have given back are resident for some seconds more. */
+  def forWrites: Long = math.max(bytes / 8, math.min(bytes / 4, bytes - forWork - IndexMemory.bytes))
 }
 
 object MemoryBudget {

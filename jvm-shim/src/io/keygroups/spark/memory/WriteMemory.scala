@@ -28,9 +28,9 @@ object WriteMemory {
   }
 
   /**
-   * Whether a session has to move its writes to disk: all sessions together take more than the limit, and it has its share of
-   * half of that. The other half is for writes that are being sorted.
+   * Whether a session has to move its writes to disk: all sessions together take more than half of the limit, and it has its
+   * share of that. The other half is for writes that are being sorted.
    */
   def isExcess(own: Long, limit: Long): Boolean =
-    used.get > limit && own >= math.max(PagePool.PageBytes, limit / (2L * math.max(1, writers.get)))
+    used.get > limit / 2 && own >= math.max(PagePool.PageBytes, limit / (2L * math.max(1, writers.get)))
 }
