@@ -165,6 +165,28 @@ def test_merges_that_keep_failing_fail_the_commits_at_last(
     driver.close()
 
 
+def test_commits_wait_for_merges_at_some_batches_however_many_runs_these_have(
+    spark: SparkSession, tmp_path: Path, process: SlowProcess
+) -> None:
+    """Batches of three memtables: two have more runs than maxSegments, and four are behind."""
+    settings = conf(process, maxSegments="4", overlayBytes="64k", callTimeoutSeconds="60")
+    driver = Driver(spark, tmp_path / "checkpoint", settings)
+    process.stuck("background")
+    with ThreadPoolExecutor(1) as thread:
+        filling = thread.submit(filled, driver, 4, 1000)
+        filling.result(20)
+        assert process.was("stuck-background")
+        assert driver.metric("keyGroupsSegments") >= 8
+        driver.open(4, "")
+        driver.put("key", 1, VALUE)
+        committing = thread.submit(driver.commit)
+        with pytest.raises(TimeoutError):
+            committing.result(1)
+        process.go_on()
+        committing.result(20)
+    driver.close()
+
+
 def test_a_task_that_is_killed_stops_its_load(spark: SparkSession, tmp_path: Path, process: SlowProcess) -> None:
     """It hears of the kill within a second, however long its deadline is."""
     filled(Driver(spark, tmp_path / "checkpoint", conf(process))).close()

@@ -7,7 +7,7 @@ from collections.abc import Container
 import msgspec
 
 from keygroups.checkpoint.catalog import Catalog
-from keygroups.runs.run import Piece, pieces_of
+from keygroups.runs.run import Piece, batches_of, pieces_of
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.layout import BlockLayout
@@ -185,6 +185,7 @@ class VersionView(Message, frozen=True):
     Attributes:
         revision: of two answers with one key the later one has the higher.
         runs: newest first; of each the pieces in the order of their rows.
+        batches: how many batches or merges made the runs.
         segments: those of the pieces that the JVM does not know.
     """
 
@@ -193,6 +194,7 @@ class VersionView(Message, frozen=True):
     max_parallelism: int
     revision: int
     runs: list[list[PieceView]]
+    batches: int
     segments: list[SegmentView]
 
 
@@ -279,5 +281,6 @@ def version_view(version: Version, known: Container[str] = ()) -> VersionView:
         max_parallelism=version.max_parallelism,
         revision=version.revision,
         runs=[[_piece_view(piece) for piece in run.pieces] for run in version.plan],
+        batches=len(batches_of(version.plan)),
         segments=[segment_view(segment) for id_, segment in segments.items() if id_ not in known],
     )

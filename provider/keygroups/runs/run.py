@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TypeAlias
 
 from keygroups.checkpoint.catalog import Catalog
@@ -143,6 +143,11 @@ def plan_of(pieces: Iterable[Piece]) -> Plan:
             runs.append([])
         runs[-1] += [piece] if piece.span.rows else []
     return tuple(Run(tuple(run)) for run in runs if run)
+
+
+def batches_of(plan: Plan) -> list[Plan]:
+    """The runs by the batch that made them, which has several if it spilled writes."""
+    return [tuple(runs) for _, runs in groupby(plan, key=lambda run: run.version)]
 
 
 def pieces_of(plan: Plan) -> Iterator[Piece]:

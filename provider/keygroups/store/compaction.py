@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain, groupby
+from itertools import chain
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
@@ -13,7 +13,7 @@ from keygroups.checkpoint.retention import may_be_listed
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge, Step
-from keygroups.runs.run import Piece, Plan, pieces_of, place_of
+from keygroups.runs.run import Piece, Plan, batches_of, pieces_of, place_of
 from keygroups.runs.tiers import MOST_TIERS, select_runs
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
@@ -214,12 +214,12 @@ class Compaction:
         a store may have, they are merged by themselves.
         """
         first = next((number for number, run in enumerate(plan) if not run.is_durable), len(plan))
-        batches = [list(runs) for _, runs in groupby(plan[:first], key=lambda run: run.version)]
+        batches = batches_of(plan[:first])
         rows = [sum(run.rows for run in runs) for runs in batches]
         start, stop = select_runs(rows, version.catalog.num_keys, self._fanout, thorough=thorough)
         chosen = tuple(chain.from_iterable(batches[start:stop]))
         most = MOST_TIERS * self._fanout
-        return chosen or next((tuple(runs) for runs in batches if len(runs) > most), None)
+        return chosen or next((runs for runs in batches if len(runs) > most), None)
 
     def _not_uploaded(self, plan: Plan) -> Piece | None:
         """A piece whose upload has failed, or the rows of a file with a filter: they become a file of the store's own.

@@ -15,7 +15,7 @@ import org.apache.spark.internal.Logging
  * committed during a piece make new runs; small merges of these go on beside it. Without them, commits of 10,000 rows, one
  * after another, met `maxSegments` in each piece and waited 0.2 to 0.4 s for its end.
  *
- * @param maxSegments with that many runs a commit waits for the compaction under way
+ * @param maxSegments with runs of that many batches a commit waits for the compaction under way
  * @param keepOpen runs an action during which the store stays open
  * @param isWanted whether the store is not to be closed
  */
@@ -36,6 +36,8 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   @volatile private var waitingCommits = 0
   /** Of Spark's maintenance, which deletes old files after that; it has one thread for four processors. */
   private val patienceSeconds = 300L
+  /** With that many runs a store fails its commits, if they cannot be merged. */
+  private val mostRuns = Compactor.FarBehind * maxSegments
   /** Why the compaction under way or the last one has failed. */
   private var failure: Option[Throwable] = None
 
@@ -79,13 +81,19 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   def awaitIfBehind(remote: RemoteStore): Unit = synchronized {
     waitingCommits += 1
     try {
-      if (runs >= (if (pieces > 0) maxSegments else Compactor.FarBehind * maxSegments)) ask(remote)
-      awaitWhile(pieces > 0 && runs >= maxSegments)
+      if (isFarBehind || pieces > 0 && isBehind) ask(remote)
+      awaitWhile(pieces > 0 && isBehind)
     } finally waitingCommits -= 1
-    if (runs >= Compactor.FarBehind * maxSegments) failure.foreach { cause =>
-      throw Failures.behind(files.folder.toString, Compactor.FarBehind * maxSegments, runs, cause)
-    }
+    if (isFarBehind) failure.foreach { cause => throw Failures.behind(files.folder.toString, mostRuns, runs, cause) }
   }
+
+  /**
+   * Runs of one batch count as one: four batches of five memtables are merged together, and a commit that waited at 16 runs
+   * waited for the end of that, 13 to 18 s.
+   */
+  private def isBehind: Boolean = store.latest.fold(0)(_.batches) >= maxSegments || isFarBehind
+
+  private def isFarBehind: Boolean = runs >= mostRuns
 
   private def runs: Int = store.latest.fold(0)(_.runs.length)
 
@@ -224,6 +232,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 }
 
 private object Compactor {
-  /** Times `maxSegments`: the runs with which a store fails its commits, if they cannot be merged. */
+  /** A store has as many times `maxSegments` runs at most. */
   val FarBehind = 4
 }
