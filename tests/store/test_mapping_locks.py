@@ -11,7 +11,10 @@ from store.driver import PREFIX, Driver
 
 ROWS = 400_000
 """Whose indexes take some ten milliseconds."""
-CONF = {PREFIX + "overlayBytes": "8m", PREFIX + "compactionFanout": "2"}
+MAPPERS = {"VersionLoader.load", "Committer.commit", "StoreHost.$anonfun$sortChunks", "OpenStore.hold"}
+"""A load, a commit, a spill, and a merge."""
+MOST_ROUNDS = 20
+"""A mapping may lie between two looks; then another one is waited for."""
 
 
 def test_loads_commits_spills_and_merges_map_without_a_lock(spark: SparkSession, tmp_path: Path) -> None:
@@ -19,20 +22,24 @@ def test_loads_commits_spills_and_merges_map_without_a_lock(spark: SparkSession,
     jvm: Any = spark._jvm
     watch = jvm.keygroups.tests.MappingLocks()
     try:
-        driver = Driver(spark, tmp_path, CONF)
-        for version in range(3):
-            driver.open(version, "")
-            driver.putRange(f"v{version}", 0, ROWS, "value")
-            driver.commit()
-        driver.maintain()
-        driver.close()
-        again = Driver(spark, tmp_path, CONF)
-        again.open(3, "")
-        again.abort()
-        again.close()
+        for number in range(MOST_ROUNDS):
+            _write(spark, tmp_path, 2 * number, "8m")
+            _write(spark, tmp_path, 2 * number + 1, "1g")
+            mappers = "\n".join(watch.mappers())
+            if all(method in mappers for method in MAPPERS):
+                break
+        else:
+            raise AssertionError(f"seen while they mapped: {mappers}")
     finally:
         watch.close()
-    mappers = "\n".join(watch.mappers())
-    for method in ("VersionLoader.load", "Committer.commit", "StoreHost.$anonfun$sortChunks", "OpenStore.hold"):
-        assert method in mappers, mappers
     assert not list(watch.held())
+
+
+def _write(spark: SparkSession, folder: Path, version: int, overlay: str) -> None:
+    """Load a version in a new store, write the next with memtables of that size, and merge."""
+    driver = Driver(spark, folder, {PREFIX + "overlayBytes": overlay, PREFIX + "compactionFanout": "2"})
+    driver.open(version, "")
+    driver.putRange(f"v{version}", 0, ROWS, "value")
+    driver.commit()
+    driver.maintain()
+    driver.close()
