@@ -157,7 +157,8 @@ class Server:
         version, uploads = store.commit(writes, base, request.catalog)
         millis = round((time.perf_counter() - start) * 1000)
         compact = store.wants_compaction(version)
-        if are_big(request.chunks):
+        has_spilled = len(request.sorted) > len(request.saved)  # whose segments were merged and compressed now
+        if has_spilled or are_big(request.chunks):
             release_unused()
         return m.Committed(
             version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis
