@@ -15,9 +15,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from keygroups.bridge.messages import version_view
 from keygroups.errors import CancelledError
 from keygroups.progress import Progress
-from keygroups.runs.run import pieces_of
+from keygroups.runs.run import batches_of, pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import Upload
@@ -246,11 +247,14 @@ def test_a_batch_of_many_runs_is_merged(tmp_path: Path, parts: int, is_due: bool
         local.spill(version, {2000 + number: 1}, save=True)
     version = local.write(version, {3000: 1}, 1001 + parts)
     assert len(version.plan) == parts + 2
+    assert [len(runs) for runs in batches_of(version.plan)] == [parts + 1, 1]
+    assert version_view(version).batches == 2
     assert local.store._compaction.is_due(version) is is_due
     if is_due:
         local.store.uploaded(local.compact().name, success=True)
         merged = local.store.known(version.key)
         assert [run.rows for run in merged.plan] == [parts + 1, 1000]
+        assert len(batches_of(merged.plan)) == 2
         assert len(rows_of(merged)) == 1001 + parts
 
 

@@ -144,7 +144,8 @@ class Server:
 
     def _save(self, request: m.Save) -> Upload | None:
         upload = self._store(request.store).save(request.session, request.segment, self._base(request))
-        release_unused()
+        if upload is not None:
+            release_unused()
         return upload
 
     def _commit(self, request: m.Commit) -> m.Committed:

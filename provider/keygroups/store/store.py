@@ -6,6 +6,7 @@ import shutil
 import threading
 from collections.abc import Container, Sequence
 from pathlib import Path
+from typing import Final
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.names import new_name
@@ -28,6 +29,10 @@ from keygroups.store.version import Change, Version, VersionKey
 from keygroups.store.versions import Versions
 from keygroups.store.writes import Spilled, Writes
 
+MEMTABLE_PARTS: Final = 16
+"""A segment of such a part of a full memtable, 8 MB by default, becomes a file as it is. Within a budget memtables move
+to disk before they are full: with a quarter of ``overlayBytes``, commits merged all rows of such batches."""
+
 
 class Store:
     """One store. Calls may come from several threads; those of one session come one after another.
@@ -48,7 +53,7 @@ class Store:
         (segments := folder / "segments").mkdir()
         runs = LocalRuns(segments, settings.block_bytes, settings.disk_budget)
         checkpoint = CheckpointWriter(spec, settings.compression, folder)
-        self._writer = CommitWriter(runs, checkpoint, settings.overlay_bytes // 4)
+        self._writer = CommitWriter(runs, checkpoint, settings.overlay_bytes // MEMTABLE_PARTS)
         self._loader = Loader(spec, settings.max_parallelism, runs, self._versions.segment_of)
         self._compaction = Compaction(
             runs,

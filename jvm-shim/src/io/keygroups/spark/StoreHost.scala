@@ -32,7 +32,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   /** Number of the latest version that this provider knows. */
   def latestVersion: Option[Long] = store.latest.map(_.key.version)
 
-  override def overlayBytes: Long = math.min(settings.overlayBytes, settings.memoryBudget.forSort)
+  override def overlayBytes: Long = settings.overlayBytes
   override def writeMemory: Long = settings.memoryBudget.forWrites
   override def feedsWrites: Boolean = settings.feedsWrites
   override def expectedRows(family: Int): Int = committer.expectedRows(family)
@@ -49,10 +49,12 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     }
   }
 
-  override def saveSegment(session: Session, id: String): CompletableFuture[Long] = {
-    val base = session.version
-    ThreadPools.upload(if (session.isOpen) committer.save(session, id, base) else 0L)
-  }
+  override def saveSegment(session: Session, segment: SegmentView): CompletableFuture[Long] =
+    if (segment.bytes < settings.overlayBytes / StoreHost.MemtableParts) CompletableFuture.completedFuture(0L)
+    else {
+      val base = session.version
+      ThreadPools.upload(if (session.isOpen) committer.save(session, segment.id, base) else 0L)
+    }
 
   /** See `VersionLoader`. */
   def load(version: Long, checkpointId: Option[String]): LoadedVersion = entered(loader.load(version, checkpointId))
@@ -116,4 +118,9 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     try body
     finally leave()
   }
+}
+
+private object StoreHost {
+  /** See MEMTABLE_PARTS in keygroups.store.store: of a smaller segment the store process writes no file, and a call waits for its turn. */
+  val MemtableParts = 16
 }

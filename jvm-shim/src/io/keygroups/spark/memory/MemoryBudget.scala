@@ -14,9 +14,6 @@ final class MemoryBudget private (bytes: Long, val indexLimit: Long) {
 
   def forWork: Long = bytes / 4
 
-  /** Of one session's writes: sorting them takes twice as much. */
-  def forSort: Long = math.max(PagePool.PageBytes, forWork / 2)
-
   /** What the write buffers of all sessions may take now. Pages that they have given back are resident for some seconds more. */
   def forWrites: Long = math.max(bytes / 8, math.min(bytes / 4, bytes - forWork - IndexMemory.bytes))
 }

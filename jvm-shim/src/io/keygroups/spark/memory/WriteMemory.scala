@@ -29,7 +29,8 @@ object WriteMemory {
 
   /**
    * Whether a session has to move its writes to disk: all sessions together take more than half of the limit, and it has its
-   * share of that. The other half is for writes that are being sorted.
+   * share of that. The other half is for writes that are being sorted. So none has more than half of the limit, whose sort takes
+   * twice as much.
    */
   def isExcess(own: Long, limit: Long): Boolean =
     used.get > limit / 2 && own >= math.max(PagePool.PageBytes, limit / (2L * math.max(1, writers.get)))

@@ -226,7 +226,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
       val segment = Session.await(sorted)
       own = segment +: own
       sorted = null
-      saving += segment.view.id -> host.saveSegment(this, segment.view.id)
+      saving += segment.view.id -> host.saveSegment(this, segment.view)
       seeSegments()
       opened.valuesIterator.foreach(_.dropSorting())
     }

@@ -4,7 +4,7 @@ import java.nio.file.Path
 import java.util.concurrent.CompletableFuture
 
 import io.keygroups.spark.bridge.ChunkMessage
-import io.keygroups.spark.segment.MappedSegment
+import io.keygroups.spark.segment.{MappedSegment, SegmentView}
 
 /** What a session needs of its provider. */
 trait SessionHost {
@@ -23,5 +23,5 @@ trait SessionHost {
   /** Sort chunks of a session in the background. When that has ended, in whatever way, the chunks are deleted. */
   def sortChunks(session: Session, chunks: Seq[ChunkMessage]): CompletableFuture[MappedSegment]
   /** Upload a sorted segment of a session in the background; the bytes uploaded, 0 if that is left to the commit. */
-  def saveSegment(session: Session, id: String): CompletableFuture[Long]
+  def saveSegment(session: Session, segment: SegmentView): CompletableFuture[Long]
 }

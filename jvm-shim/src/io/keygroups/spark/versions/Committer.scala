@@ -78,9 +78,11 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
   private def send(session: Session, remote: RemoteStore, known: KnownSegments): Committed = {
     val changelog = session.sealChangelogs()
     val chunks = session.seal()
-    val request = CommitRequest(remote.number, session.id, session.version.key, session.sortedSegments.map(_.view.id),
-      session.savedSegments.keys.toSeq, chunks, session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
-    store.sorting(chunks ++ changelog)(remote.call[Committed]("commit", request).get)
+    val (sorted, saved) = (session.sortedSegments.map(_.view), session.savedSegments.keySet)
+    val request = CommitRequest(remote.number, session.id, session.version.key, sorted.map(_.id), saved.toSeq, chunks,
+      session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
+    val merged = sorted.filterNot(segment => saved(segment.id)).map(_.bytes).sum
+    store.sorting(chunks ++ changelog, merged)(remote.call[Committed]("commit", request).get)
   }
 
   private def upload(session: Session, remote: RemoteStore, committed: Committed): Unit =

@@ -36,7 +36,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   @volatile private var waitingCommits = 0
   /** Of Spark's maintenance, which deletes old files after that; it has one thread for four processors. */
   private val patienceSeconds = 300L
-  /** With that many runs a store fails its commits, if they cannot be merged. */
   private val mostRuns = Compactor.FarBehind * maxSegments
   /** Why the compaction under way or the last one has failed. */
   private var failure: Option[Throwable] = None
@@ -232,6 +231,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 }
 
 private object Compactor {
-  /** A store has as many times `maxSegments` runs at most. */
+  /** Times `maxSegments`: at that many runs each commit waits, and fails if they cannot be merged. */
   val FarBehind = 4
 }

@@ -117,10 +117,15 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
     if (store != null && store.isAlive) ignoring("close")(store.call[Boolean]("close", CloseRequest(store.number)))
   }
 
-  /** Have the store process sort chunks, once there is memory for it. */
-  def sorting[T](chunks: Seq[ChunkMessage])(call: => T): T = {
+  /**
+   * Have the store process sort chunks, once there is memory for it.
+   *
+   * @param merged bytes of segments that it merges with them, a part at a time
+   */
+  def sorting[T](chunks: Seq[ChunkMessage], merged: Long = 0)(call: => T): T = {
     val bytes = chunks.map(chunk => chunk.keyBytes + chunk.valueBytes + chunk.rows * OpenStore.BytesPerRow).sum
-    WorkMemory.during(2 * bytes, settings.memoryBudget.forWork, isUrgent = true)(call)
+    val needed = 2 * bytes + math.min(2 * merged, backgroundBytes)
+    WorkMemory.during(needed, settings.memoryBudget.forWork, isUrgent = true)(call)
   }
 
   /**
