@@ -34,6 +34,7 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
   private val scans = ArrayBuffer.empty[(StateStoreIterator[UnsafeRowPair], FamilySpec)]
 
   def open(version: Long): Unit = {
+    Tasks.end(store)
     store = provider.getStore(version, None, false, false)
     families.values.toSeq.sortBy(_.name).foreach { f =>
       store.createColFamilyIfAbsent(f.name, f.schema, valueSchema, f.encoder, f.lists, isInternal = false)
@@ -42,7 +43,7 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
 
   /** Forget everything in memory: the next version comes from the checkpoint. */
   def restart(): Unit = {
-    provider.close()
+    close()
     provider = newProvider()
   }
 
@@ -129,7 +130,10 @@ class FamilyDriver(spark: SparkSession, providerClass: String, checkpoint: Strin
   def numKeys(): Long = store.metrics.numKeys
   def metric(name: String): Long = store.metrics.customMetrics.collectFirst { case (m, n) if m.name == name => n }.get
   def maintain(): Unit = provider.doMaintenance()
-  def close(): Unit = provider.close()
+  def close(): Unit = {
+    Tasks.end(store)
+    provider.close()
+  }
 
   private def texts(rows: Iterator[UnsafeRowPair], family: FamilySpec): Array[String] = rows.map(text(_, family)).toArray
 

@@ -26,8 +26,10 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   @volatile private var opener: Thread = _
 
   /** Open a version; the checkpoint id is empty where none is used. */
-  def open(version: Long, checkpointId: String): Unit =
+  def open(version: Long, checkpointId: String): Unit = {
+    Tasks.end(store)
     store = provider.getStore(version, Option(checkpointId).filter(_.nonEmpty), false, false)
+  }
 
   /** Open a version in a thread that `interrupt` interrupts, as Spark does when it kills a task. */
   def openInterrupted(version: Long): Unit = {
@@ -39,7 +41,10 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   def interrupt(): Unit = opener.interrupt()
 
   /** Begin anew after a version. */
-  def openEmpty(version: Long): Unit = store = provider.getStore(version, None, false, true)
+  def openEmpty(version: Long): Unit = {
+    Tasks.end(store)
+    store = provider.getStore(version, None, false, true)
+  }
 
   def put(text: String, number: Long, value: String): Unit = store.put(key(text, number), newValue(value))
   def remove(text: String, number: Long): Unit = store.remove(key(text, number))
@@ -106,7 +111,10 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
   def reportedVersion(): Long = store.metrics.instanceMetrics.values.head
   def checkpointId(): String = store.getStateStoreCheckpointInfo().stateStoreCkptId.orNull
   def maintain(): Unit = provider.doMaintenance()
-  def close(): Unit = provider.close()
+  def close(): Unit = {
+    Tasks.end(store)
+    provider.close()
+  }
 
   private def collect(rows: Iterator[UnsafeRowPair]): Array[String] = rows.flatMap(texts).toArray
 
