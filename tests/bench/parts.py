@@ -85,7 +85,7 @@ def query(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
 
 def dedupe(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Run a streaming query that keeps every row's key."""
-    job = replace(base, part="dedupe", rows=sizes.dedupe_rows, rounds=sizes.query_batches)
+    job = replace(base, part="dedupe", rows=sizes.dedupe_rows, rounds=sizes.dedupe_batches)
     yield from _alternating([job], sizes.repetitions, providers)
 
 

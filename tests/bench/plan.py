@@ -98,6 +98,7 @@ class Sizes:
     query_batches: int = 8
     query_warm_batches: int = 4
     dedupe_rows: int = 276_000
+    dedupe_batches: int = 24  # what snapshots and merges upload is in the checkpoint too, not only that of commits
     spread_keys: int = 200_000
     spread_rows: int = 100_000
     spread_partitions: int = 200
@@ -145,6 +146,7 @@ QUICK: Final = Sizes(
     query_batches=4,
     query_warm_batches=1,
     dedupe_rows=2_000,
+    dedupe_batches=4,
     spread_keys=2_000,
     spread_rows=1_000,
     spread_partitions=10,

@@ -47,7 +47,10 @@ def dedupe(records: list[Record], sizes: Sizes) -> Iterator[Table]:
             line(found, "batch, s", batch, headline=what),
             line(found, "checkpoint a batch, MB", bytes_a_batch, times(1.0, *BOTH), f"checkpoint of a batch: {what}"),
         ]
-        note = "Append mode, noop sink; ids of 16 random hexadecimal digits."
+        note = (
+            f"Append mode, noop sink; {found[0]['rounds']} batches, ids of 16 random hexadecimal digits. Checkpoint: "
+        )
+        note += "all files at the end, also the peers' snapshots (after 10 versions) and merged files of Keygroups."
         yield Table(f"End to end: {what}", lines, note)
 
 
