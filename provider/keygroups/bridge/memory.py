@@ -1,10 +1,11 @@
-"""Returns memory to the operating system after large calls."""
+"""Keeps little memory that is not in use."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 
@@ -15,16 +16,25 @@ BIG_ROWS: Final = 65_536
 _BIG_BYTES: Final = 16 << 20
 """Of fewer rows: a budget of 256 MB has memtables of 32 MB."""
 
+_ARENAS: Final = 2
+_M_ARENA_MAX: Final = -8  # of malloc.h
 
-def _find_malloc_trim() -> Callable[[int], int]:
+
+def _find(name: str) -> Callable[..., int]:
     try:
-        trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
+        return cast(Callable[..., int], getattr(ctypes.CDLL(None), name))
     except (OSError, AttributeError):  # not glibc
-        return lambda _: 0
-    return trim
+        return lambda *_: 0
 
 
-_malloc_trim: Final = _find_malloc_trim()
+_malloc_trim: Final = _find("malloc_trim")
+_mallopt: Final = _find("mallopt")
+
+
+def limit_arenas() -> None:
+    """Have threads share the C library's arenas; it would make 8 for each processor, and each keeps fragments."""
+    if "MALLOC_ARENA_MAX" not in os.environ:
+        _mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 def are_big(chunks: Sequence[Chunk]) -> bool:

@@ -15,6 +15,7 @@ import msgspec
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters, PythonServer
 
 from keygroups._version import __version__
+from keygroups.bridge.memory import limit_arenas
 from keygroups.bridge.server import Server
 from keygroups.decoding import decode
 
@@ -53,6 +54,7 @@ def run() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("py4j").setLevel(logging.WARNING)
     faulthandler.enable()  # the stack of a crash in native code goes to the executor's log
+    limit_arenas()
     start = decode(sys.stdin.buffer.readline(), Start)
     folder = Path(start.folder)
     gateway = _Gateway(

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from itertools import count
-from queue import SimpleQueue
-from typing import NoReturn
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from keygroups.bridge.memory import release_unused
 
 Work = Callable[[], None]
+
+RELEASE_SECONDS: Final = 1.0
+"""How often a thread that works returns memory. Arrow's allocator keeps pages by thread, and only that thread returns
+them: without this, the store process of the soak test grew by 20 MB in 1,000 batches."""
+IDLE_SECONDS: Final = 10.0
+"""After so long without work, a thread ends. A new one takes 0.1 ms."""
 
 
 class Workers:
@@ -37,9 +46,27 @@ class Workers:
             threading.Thread(target=self._serve, args=(queue,), name=name, daemon=True).start()
         queue.put(work)
 
-    def _serve(self, queue: SimpleQueue[Work]) -> NoReturn:
+    def _serve(self, queue: SimpleQueue[Work]) -> None:
         if self._niceness:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), self._niceness)
-        while True:
-            queue.get()()
+        released = time.monotonic()
+        while self._work(queue):
+            if time.monotonic() >= released + RELEASE_SECONDS:
+                release_unused()
+                released = time.monotonic()
             self._idle.append(queue)
+        release_unused()
+
+    def _work(self, queue: SimpleQueue[Work]) -> bool:
+        """Do the next thing, and keep nothing of it. False if there was none for long."""
+        try:
+            work = queue.get(timeout=IDLE_SECONDS)
+        except Empty:
+            try:
+                self._idle.remove(queue)
+            except ValueError:  # ``start`` has just taken it
+                work = queue.get()
+            else:
+                return False
+        work()
+        return True
