@@ -24,7 +24,7 @@ DOCUMENT = ROOT / "docs" / "soak.md"
 BATCHES = 2000
 SCRIPT = Path(__file__).with_name("job.py")
 ALLOCATOR = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=2"}
-"""Of the JVM; the store process does not get it. The 16 arenas of the C library went from 132 to 145 MB in 1,270 batches,
+"""Of the JVM; the store process does not get it. 16 arenas of the C library went from 132 to 145 MB in 1,270 batches,
 while what the JVM had allocated (NativeMemoryTracking) stayed at 171 to 178 MB; two arenas stay at 50 to 52 MB."""
 
 
