@@ -8,7 +8,6 @@ from typing import Final
 
 from lines import Table, Target
 from plan import Sizes
-from providers import OURS
 from tables.values import BOTH, Record, Value, each, line, once, records_of, times
 
 _REMOTE_SECONDS: Final = 2.0
@@ -63,8 +62,7 @@ def restart(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
 
 
 def s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
-    """Ours is compared as it is set up by default; with the abortable file manager it has a line of its own."""
-    ours = [record for record in records_of(records, "s3") if record["provider"] == OURS]
+    """A table for each file manager: it writes Spark's own files too, so all providers are compared with the same."""
     note = "Aggregation, 2 partitions, a batch every 2 s, maintenance with every other batch. S3A against "
     note += "moto's server with 20 ms a request; a bulk delete is one request."
 
@@ -72,9 +70,8 @@ def s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
         return lambda r: fmean(r["figures"][figure][sizes.s3_warm_batches :]) / 2
 
     for variant in ("default", "abortable"):
-        peers = [record for record in records_of(records, "s3", variant=variant) if record["provider"] != OURS]
-        if found := [*peers, *records_of(ours, "s3", variant="default")]:
-            title = f"Spark's providers with the {variant} file manager"
+        if found := records_of(records, "s3", variant=variant):
+            title = f"Spark's {variant} file manager"
             headline = f"requests to S3 for state per partition and batch: {title}"
             lines = [
                 line(found, "requests for state a partition, count", a_partition("requests"), Target(3.0), headline),
@@ -82,9 +79,4 @@ def s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
                 line(found, "of them DELETE or bulk delete, count", a_partition("deletes")),
                 line(found, "batch, s", each("batch", 1e3, sizes.s3_warm_batches), headline=f"batch on S3: {title}"),
             ]
-            set_for_ours = records_of(ours, "s3", variant="abortable") if variant == "abortable" else []
-            if set_for_ours:
-                lines.append(
-                    line(set_for_ours, "requests where Keygroups is told to use it too, count", a_partition("requests"))
-                )
             yield Table(f"Checkpoint on S3, {title}, a batch: {found[0]['keys']:,} keys", lines, note)
