@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -72,13 +73,13 @@ def field(owner: JavaObject, name: str) -> JavaObject:
     return found.get(owner)
 
 
-def as_rows(flat: Iterable[str]) -> Rows:
-    """Rows from the flat list that the Scala class gives.
+def as_rows(flat: str) -> Rows:
+    """Rows from the flat JSON list that the Scala class gives.
 
     Raises:
         AssertionError: a key comes twice.
     """
-    texts = list(flat)
+    texts = json.loads(flat)
     rows = {(texts[i], int(texts[i + 1])): texts[i + 2] for i in range(0, len(texts), 3)}
     assert len(rows) * 3 == len(texts), f"a key comes twice among {len(texts) // 3} rows"
     return rows

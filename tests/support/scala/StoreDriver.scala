@@ -2,6 +2,7 @@ package keygroups.tests
 
 import java.util.UUID
 
+import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{UnsafeProjection, UnsafeRow}
@@ -57,14 +58,14 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
 
   def count(): Int = store.iterator().size
 
-  /** All rows, each as text, number and value, one after another. */
-  def scan(): Array[String] = collect(store.iterator())
+  /** All rows, each as text, number and value, one after another in a JSON list: py4j fetches an array one by one. */
+  def scan(): String = collect(store.iterator())
 
-  def scanPrefix(text: String): Array[String] =
+  def scanPrefix(text: String): String =
     collect(store.prefixScan(toPrefix(InternalRow(UTF8String.fromString(text)))))
 
   /** Scan and write on the way: of three rows by number one is kept, one removed, one replaced. */
-  def scanAndWrite(newValue: String): Array[String] = {
+  def scanAndWrite(newValue: String): String = {
     val found = Array.newBuilder[String]
     val rows = store.iterator()
     while (rows.hasNext) {
@@ -75,21 +76,21 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
       if (turn == 1) store.remove(k)
       if (turn == 2) store.put(k, toValue(InternalRow(UTF8String.fromString(newValue))))
     }
-    found.result()
+    json(found.result())
   }
 
   /** Scan; after the first row write the numbers of one text from 0 on. */
-  def scanAndPut(text: String, count: Long, newValue: String): Array[String] = {
+  def scanAndPut(text: String, count: Long, newValue: String): String = {
     val found = Array.newBuilder[String]
     val rows = store.iterator()
     found ++= texts(rows.next())
     putRange(text, 0, count, newValue)
     while (rows.hasNext) found ++= texts(rows.next())
-    found.result()
+    json(found.result())
   }
 
   /** The rows of a version, read by way of an older one. */
-  def replay(snapshot: Long, version: Long): Array[String] = {
+  def replay(snapshot: Long, version: Long): String = {
     val replayed = provider.asInstanceOf[SupportsFineGrainedReplay].replayReadStateFromSnapshot(snapshot, version, None, None)
     try collect(replayed.iterator())
     finally replayed.release()
@@ -116,7 +117,8 @@ class StoreDriver(spark: SparkSession, providerClass: String, checkpoint: String
     provider.close()
   }
 
-  private def collect(rows: Iterator[UnsafeRowPair]): Array[String] = rows.flatMap(texts).toArray
+  private def collect(rows: Iterator[UnsafeRowPair]): String = json(rows.flatMap(texts).toArray)
+  private def json(found: Array[String]): String = new ObjectMapper().writeValueAsString(found)
 
   private def texts(row: UnsafeRowPair): Seq[String] =
     Seq(row.key.getString(0), row.key.getLong(1).toString, row.value.getString(0))
