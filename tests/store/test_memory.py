@@ -164,6 +164,20 @@ def test_of_a_file_with_its_values_what_is_copied_counts(spark: SparkSession, tm
     assert 20_000 * 64 < taken < 20_000 * 128
 
 
+def test_beside_a_state_that_does_not_fit_no_values_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
+    """Not even the few of a small batch: the page cache would lose them again and again."""
+    for limit, are_mapped in (("4m", False), ("1g", True)):
+        conf = {PREFIX + "mappedValueBytes": limit, PREFIX + "memoryBudget": "1g"}
+        driver = Driver(spark, tmp_path / limit, conf)
+        for batch, rows in enumerate((10_000, 10)):
+            before = set(mapped_segments(spark))
+            driver.open(batch, "")
+            driver.putRange("text", 0, rows, "v" * 1000)
+            driver.commit()
+            assert bool(set(mapped_segments(spark)) - before) == are_mapped, (limit, batch)
+        driver.close()
+
+
 def test_keys_without_room_are_read_from_their_files(spark: SparkSession, tmp_path: Path) -> None:
     """Those of the first batch are copied; of the others the indexes alone take memory, and so after a merge of all."""
     driver = Driver(spark, tmp_path, {PREFIX + "mappedValueBytes": "1", PREFIX + "memoryBudget": "1g"})
@@ -286,10 +300,16 @@ def mapped_segments(spark: SparkSession) -> list[Path]:
 
 @pytest.mark.parametrize("megabytes", [1400, 2500, 7000, 20000, 200000])
 def test_default_limits_fit_into_the_container(spark: SparkSession, megabytes: int) -> None:
-    """Indexes, sorting and merging, the least for write buffers, and half a gigabyte that two processes take anyway."""
+    """Indexes, sorting and merging, the least for write buffers, and half a gigabyte that two processes take anyway.
+
+    Values that are mapped fit beside all of that but the indexes, or take an eighth.
+    """
     beside = megabytes * 2**20
-    budget = cast(Any, spark)._jvm.io.keygroups.spark.memory.MemoryBudget.of(0, beside)
-    work = int(budget.forWork())
+    budgets = cast(Any, spark)._jvm.io.keygroups.spark.memory.MemoryBudget
+    budget = budgets.of(0, beside)
+    work, values = int(budget.forWork()), int(budgets.forValues(beside))
+    assert beside // 8 <= values <= beside // 2
+    assert values == beside // 8 or values + work + work // 2 + 512 * 2**20 <= beside
     assert work == beside // 2 // 4
     assert 128 * 2**20 <= int(budget.indexLimit()) <= beside * 3 // 4
     assert int(budget.indexLimit()) + work + work // 2 + 512 * 2**20 <= beside

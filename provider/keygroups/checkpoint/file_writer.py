@@ -19,6 +19,7 @@ from keygroups.checkpoint.manifest import BlockRef, Part
 from keygroups.progress import ticking
 from keygroups.segment.block import Block
 from keygroups.segment.file import all_or_nothing
+from keygroups.segment.read_ahead import read_ahead
 from keygroups.segment.split import even_cuts, evenly_split
 
 ZSTD_LEVEL: Final = 1
@@ -61,9 +62,9 @@ def write_file(
     with all_or_nothing(path), closing(_Body(path, sum(block.nbytes for block in blocks))) as body:
         parts = _Parts(body.sink, _options(compression))
         forms = Forms(catalog)
-        for block in blocks:
-            for piece in ticking(evenly_split(block, CONVERTED_BYTES)):
-                parts.write(piece, forms.of(piece.family).batch(piece, numbered=numbered))
+        pieces = (piece for block in blocks for piece in evenly_split(block, CONVERTED_BYTES))
+        for (piece,) in read_ahead((piece,) for piece in ticking(pieces)):
+            parts.write(piece, forms.of(piece.family).batch(piece, numbered=numbered))
         parts.end()
         content = body.content()
         head = parts.schema.with_metadata(metadata(parts.described(content))).serialize()

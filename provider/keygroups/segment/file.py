@@ -81,6 +81,7 @@ def open_segment(path: Path) -> Segment:
     """Map a local segment file."""
     with path.open("rb") as file:
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    memory.madvise(mmap.MADV_RANDOM)  # see ``read_ahead``
     buffer = pa.py_buffer(memory)
     batches = [batch for batch in read_streams(buffer) if batch.num_rows]
     blocks = [Block.of(b) for b in batches]

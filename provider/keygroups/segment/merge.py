@@ -12,6 +12,7 @@ import numpy.typing as npt
 from keygroups.segment.block import Block, Locators, concat
 from keygroups.segment.file import Segment, write_segment
 from keygroups.segment.fold import fold, without_tombstones
+from keygroups.segment.read_ahead import read_ahead, will_read
 from keygroups.segment.sort import sort_rows
 from keygroups.segment.span import END, Position
 from keygroups.segment.split import split_range
@@ -70,10 +71,14 @@ def newest_rows(parts: list[Block], *, bottom: bool) -> Block:
 
 def _merged(runs: Sequence[Sequence[Block]], bottom: bool, block_bytes: int) -> Iterator[Block]:
     bounds = _split_points(runs, block_bytes)
-    for low, high in zip([None, *bounds], [*bounds, None], strict=True):
-        parts = [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
+    ranges = (_parts(runs, low, high) for low, high in zip([None, *bounds], [*bounds, None], strict=True))
+    for parts in read_ahead(ranges):
         if parts:
             yield from (newest_rows(rows, bottom=bottom) for rows in split_range(parts, 2 * block_bytes))
+
+
+def _parts(runs: Sequence[Sequence[Block]], low: np.uint64 | None, high: np.uint64 | None) -> list[Block]:
+    return [part for blocks in runs for block in blocks if len(part := _between(block, low, high))]
 
 
 def _between(block: Block, low: np.uint64 | None, high: np.uint64 | None) -> Block:
@@ -104,5 +109,6 @@ def _weighted(block: Block) -> Iterator[tuple[int, int]]:
 
 
 def _sample(block: Block) -> Locators:
+    will_read(block.locator)
     rows: npt.NDArray[np.int64] = np.linspace(0, len(block) - 1, min(SAMPLES_PER_BLOCK, len(block))).astype(np.int64)
     return block.locator[rows]

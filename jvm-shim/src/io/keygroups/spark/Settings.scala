@@ -28,7 +28,7 @@ final class Settings private (values: Map[String, String]) {
   val blockBytes: Long = bytes("blockBytes")
   val memoryBudget: MemoryBudget = MemoryBudget.of(bytes("memoryBudget"))
   val mappedValues: MappedValues =
-    MappedValues.upTo(Some(bytes("mappedValueBytes")).filter(_ > 0).getOrElse(MemoryBudget.besideHeap / 2))
+    MappedValues.upTo(Some(bytes("mappedValueBytes")).filter(_ > 0).getOrElse(MemoryBudget.forValues()))
   val feedsWrites: Boolean = text("changeFeed") == "writes"
   val maxSegments: Int = int("maxSegments")
   val callTimeoutSeconds: Int = int("callTimeoutSeconds")

@@ -31,6 +31,13 @@ object MemoryBudget {
   }
 
   /**
+   * Bytes of values that the page cache can hold beside the processes and half of the default budget (what is mapped takes
+   * few indexes): half of the memory beside the heap at most, an eighth at least.
+   */
+  def forValues(beside: Long = besideHeap): Long =
+    math.max(beside / 8, math.min(beside / 2, beside / 4 * 3 - OfProcesses))
+
+  /**
    * As a user has set it, or half of what the container has beside the heap. Of that, work and the least for writes take 3/16,
    * and the processes themselves half a gigabyte; indexes may take the rest, three quarters at most.
    */

@@ -75,13 +75,11 @@ object MappedSegment {
   }
 }
 
-/** A segment's file, and the room that its values have in mapped memory. */
+/** A segment's file, and whether its values are mapped. */
 private final class ValueSource(view: SegmentView, values: MappedValues) {
   val file = new SegmentFile(Paths.get(view.path))
   private val valueBytes = view.blocks.map(_.valueBytes).sum
-  private val hasTaken = values.take(valueBytes, view.bytes)
-  /** Whether values are mapped. */
-  val isMapped: Boolean = hasTaken || !file.isShareable
+  val isMapped: Boolean = values.add(valueBytes, view.bytes) || !file.isShareable
 
   private var mapped: ByteBuffer = _
 
@@ -98,7 +96,7 @@ private final class ValueSource(view: SegmentView, values: MappedValues) {
 
   def release(): Unit = {
     file.close()
-    if (hasTaken) values.give(valueBytes)
+    values.remove(valueBytes)
     if (mapped != null) OffHeap.free(mapped)
   }
 }
