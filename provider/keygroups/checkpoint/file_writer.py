@@ -44,6 +44,7 @@ def write_file(
     compression: str,
     *,
     numbered: bool = False,
+    mapped: bool = False,
 ) -> None:
     """Write a file of the checkpoint, with a tick for each part of it.
 
@@ -54,6 +55,7 @@ def write_file(
         metadata: gives what the head says of the parts.
         compression: ``zstd``, ``lz4`` or ``none``.
         numbered: see ``FamilyForm.batch``.
+        mapped: whether the rows are in a local file, to be read ahead.
 
     Raises:
         CapacityError: the local disk is full; nothing is left behind.
@@ -63,7 +65,8 @@ def write_file(
         parts = _Parts(body.sink, _options(compression))
         forms = Forms(catalog)
         pieces = (piece for block in blocks for piece in evenly_split(block, CONVERTED_BYTES))
-        for (piece,) in read_ahead((piece,) for piece in ticking(pieces)):
+        groups = ((piece,) for piece in ticking(pieces))
+        for (piece,) in read_ahead(groups) if mapped else groups:
             parts.write(piece, forms.of(piece.family).batch(piece, numbered=numbered))
         parts.end()
         content = body.content()

@@ -27,6 +27,8 @@ _CALL_BYTES: Final = 128 << 10
 
 _madvise: Final = ctypes.CDLL(None).madvise  # the one of the mmap module takes no address, and keeps the interpreter
 _madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_mincore: Final = ctypes.PyDLL(None).mincore  # keeps the interpreter: a thread that lets it go waits to have it again
+_mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 
 
 def read_ahead(groups: Iterable[Sequence[Block]]) -> Iterator[Sequence[Block]]:
@@ -73,9 +75,17 @@ def _will_read_bytes(column: pa.Array) -> None:
 
 
 def _advise(address: int, nbytes: int) -> None:
-    end = address + nbytes
-    for start in range(address - address % mmap.PAGESIZE, end, _CALL_BYTES):
+    first, end = address - address % mmap.PAGESIZE, address + nbytes
+    if _is_resident(first, end - first):
+        return
+    for start in range(first, end, _CALL_BYTES):
         _madvise(start, min(_CALL_BYTES, end - start), mmap.MADV_WILLNEED)
+
+
+def _is_resident(address: int, nbytes: int) -> bool:
+    pages = np.zeros(-(-nbytes // mmap.PAGESIZE), np.uint8)
+    _mincore(address, nbytes, pages.__array_interface__["data"][0])
+    return bool((pages & 1).all())
 
 
 def _size(group: Sequence[Block]) -> int:

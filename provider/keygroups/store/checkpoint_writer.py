@@ -105,6 +105,7 @@ class CheckpointWriter:
             return head
 
         path = self._folder / str(name)
-        write_file(path, blocks, catalog, metadata, self._compression, numbered=name.kind == "changelog")
+        numbered, mapped = name.kind == "changelog", name.kind == "segment"
+        write_file(path, blocks, catalog, metadata, self._compression, numbered=numbered, mapped=mapped)
         ref = FileRef(f"{self._spec.store}/{name}", rows, path.stat().st_size, checksum)
         return CheckpointFile(ref, Upload(str(path), str(name)), segments)
