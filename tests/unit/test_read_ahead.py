@@ -2,63 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
 import mmap
-import os
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from keygroups.segment.block import Block
 from keygroups.segment.file import Segment, open_segment, write_segment
 from keygroups.segment.merge import merge_runs
-from keygroups.segment.read_ahead import AHEAD_BYTES, read_ahead
+from keygroups.segment.read_ahead import AHEAD_BYTES, read_ahead, will_read_rows
+from support.pages import BLOCKS, ROWS, VALUE, block_of, evicted_segment, resident
 from support.processes import wait_for
 
-ROWS, VALUE = 4000, 2000
-"""Of a block: 8 MB."""
-BLOCKS = 8
 DEADLINE_SECONDS = 20
-
-
-def block_of(number: int, rows: int = ROWS, *, is_fixed: bool = False) -> Block:
-    locators = np.arange(number * rows, (number + 1) * rows, dtype=np.uint64)
-    keys = [int(locator).to_bytes(16, "big") for locator in locators]
-    values = [bytes([number]) * VALUE] * rows
-    kinds = (pa.binary(16), pa.binary(VALUE)) if is_fixed else (pa.binary(), pa.binary())
-    key, value = (pa.array(column, kind) for column, kind in zip((keys, values), kinds, strict=True))
-    return Block(locators, np.zeros(rows, np.uint16), key, value)
-
-
-def resident(segment: Segment) -> int:
-    """Pages of a segment's file in the page cache."""
-    memory = np.frombuffer(segment.memory, np.uint8)
-    pages = (ctypes.c_ubyte * -(-segment.nbytes // mmap.PAGESIZE))()
-    mincore = ctypes.CDLL(None).mincore
-    mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
-    assert mincore(memory.__array_interface__["data"][0], segment.nbytes, pages) == 0
-    return sum(page & 1 for page in pages)
-
-
-def evicted(segment: Segment) -> Segment:
-    """The same file, none of it in memory."""
-    segment.release_pages()
-    with segment.path.open("rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if resident(segment) == -(-segment.nbytes // mmap.PAGESIZE):
-        pytest.skip(f"{segment.path} lies in memory (tmpfs): there is no disk to read it from; set --basetemp")
-    assert resident(segment) <= 1
-    return segment
 
 
 @pytest.fixture(params=[True, False], ids=["fixed width", "any width"])
 def segment(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
-    """A segment of 64 MB that has to be read from the disk."""
-    blocks = [block_of(number, is_fixed=request.param) for number in range(BLOCKS)]
-    return evicted(write_segment(tmp_path, blocks))
+    """A segment that has to be read from the disk."""
+    return evicted_segment(tmp_path, is_fixed=request.param)
 
 
 def test_a_look_at_each_block_reads_few_pages(segment: Segment) -> None:
@@ -89,6 +52,25 @@ def test_small_blocks_of_no_file(rows: int) -> None:
     """Also columns without rows, and arrays that the allocator owns."""
     block = block_of(0, 1).slice(0, rows)
     assert list(read_ahead([[block]])) == [[block]]
+
+
+def test_rows_are_read_before_they_are_used(segment: Segment) -> None:
+    """Each is on one page or two; none of a column of any width that begins within a page is left out."""
+    column = segment.blocks[1].value.slice(7)
+    rows = np.array([3990, 0, 100, 101, 102, 500])
+    asked = will_read_rows(column, rows)
+    assert 6 * VALUE <= asked <= 9 * mmap.PAGESIZE
+    offsets = 4  # pages that say where the rows are
+    wait_for(lambda: resident(segment) >= asked // mmap.PAGESIZE, DEADLINE_SECONDS, lambda: str(resident(segment)))
+    assert resident(segment) <= asked // mmap.PAGESIZE + 1 + offsets
+
+
+@pytest.mark.parametrize("rows", [[], [0], [2, 1]])
+def test_rows_of_no_file_and_rows_without_bytes(rows: list[int]) -> None:
+    """They are in memory: nothing is asked for."""
+    column = pa.array([b"", None, b"abc"], pa.binary())
+    assert will_read_rows(column, np.array(rows, np.int64)) == 3 * (2 in rows)
+    assert will_read_rows(pa.array([b"", b"", b""], pa.binary()), np.array(rows, np.int64)) == 0
 
 
 def test_a_merge_reads_what_it_needs(segment: Segment, tmp_path: Path) -> None:

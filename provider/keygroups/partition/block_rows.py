@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from keygroups.rows.decode import Bytes
-from keygroups.segment.arrays import arrow, mask, numpy
+from keygroups.segment.arrays import numpy
 from keygroups.segment.block import Block
 
 Rows = npt.NDArray[np.int64]
-
-HASHED_ROWS: Final = 100
-"""Rows for each wanted key, up to which a hash table of all takes less time than a binary search in Python for each."""
 
 
 class Place(NamedTuple):
@@ -33,52 +29,6 @@ class Span(NamedTuple):
     block: Block
     start: int
     end: int
-
-
-class Found(NamedTuple):
-    """Rows of one block that were found for some of the keys.
-
-    Attributes:
-        block: The block.
-        wanted: int64[n], numbers of the keys.
-        rows: int64[n], the row of each.
-    """
-
-    block: Block
-    wanted: Rows
-    rows: Rows
-
-
-def search(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array, left: Rows) -> Found:
-    """Give the rows of some of the keys: of those whose numbers are left."""
-    wanted = locators[left]
-    rows = np.searchsorted(block.locator, wanted)
-    inside = rows < len(block)
-    inside[inside] = block.locator[rows[inside]] == wanted[inside]
-    left, rows = left[inside], rows[inside]
-    if not len(left):
-        return Found(block, left, rows)
-    same = mask(pc.equal(plain_keys(block.key.take(arrow(rows))), keys.take(arrow(left))))
-    if not same.all():  # several keys share a locator: 48 bits of a hash, or timers of one time
-        others = np.flatnonzero(~same)
-        rows[others] = _rows_of(block, locators[left[others]], keys.take(arrow(left[others])))
-        same[others] = rows[others] >= 0
-    return Found(block, left[same], rows[same])
-
-
-def _rows_of(block: Block, locators: npt.NDArray[np.uint64], keys: pa.Array) -> Rows:
-    """The row of each key whose locator the block has, -1 where it is another's."""
-    low = int(np.searchsorted(block.locator, locators.min()))
-    high = int(np.searchsorted(block.locator, locators.max(), side="right"))
-    if high - low <= HASHED_ROWS * len(keys):
-        found = pc.index_in(keys, value_set=plain_keys(block.key.slice(low, high - low)))
-        return numpy(pc.add(found.cast(pa.int64()), low).fill_null(-1))
-    rows = np.full(len(keys), -1, np.int64)
-    for i, (locator, key) in enumerate(zip(locators.tolist(), keys.to_pylist(), strict=True)):
-        row = lower_bound(block, locator, key)
-        if row < len(block) and key_at(block, row) == key:
-            rows[i] = row
-    return rows
 
 
 def newest_in(segments: Sequence[Sequence[Span]], key: bytes) -> Place | None:

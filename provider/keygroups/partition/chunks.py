@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,11 @@ from keygroups.partition.keys import Key, StoredKeys
 from keygroups.partition.view import WrittenChunk
 from keygroups.rows.scalars import Words
 from keygroups.segment.chunk import APPENDED, HEADER, TOMBSTONE, Headers
+
+Pieces: TypeAlias = Sequence[bytes] | Sequence[memoryview]
+WRITE_BYTES: Final = 1 << 20
+ROWS_AT_ONCE: Final = 4096
+"""Entries that are encoded together and then forgotten: encoded all at once, they would be in memory twice."""
 
 
 @dataclass
@@ -87,7 +94,7 @@ class ChunkRows:
         header["key_bytes"] = np.fromiter(map(len, self.keys), np.int32, len(self.keys))
         header["value_bytes"] = np.fromiter(map(len, self.values), np.int32, len(self.values))
         header["flags"] = self.flags
-        return _written(path, header, b"".join(self.keys), b"".join(self.values))
+        return _written(path, header, self.keys, self.values)
 
 
 @dataclass(frozen=True)
@@ -119,17 +126,20 @@ class ChunkColumns:
         header["locator"], header["key_group"] = self.keys.locators, self.keys.key_groups
         header["key_bytes"], header["value_bytes"], header["flags"] = rows.sizes, self.value_sizes, self.flags
         start, end = int(rows.starts[0]), int(rows.starts[-1] + rows.sizes[-1])
-        return _written(path, header, rows.data[start:end], self.values.view(np.uint8).data)
+        return _written(path, header, [rows.data[start:end]], [self.values.view(np.uint8).data])
 
 
-def _written(path: Path, header: Headers, keys: bytes | memoryview, values: bytes | memoryview) -> WrittenChunk:
+def _written(path: Path, header: Headers, keys: Pieces, values: Pieces) -> WrittenChunk:
+    """Write the pieces as they are: joined first, they would take their memory twice."""
     try:
-        with path.open("xb") as file:
-            file.writelines((header.tobytes(), keys, values))
+        with path.open("xb", buffering=WRITE_BYTES) as file:
+            file.write(header.tobytes())
+            file.writelines(keys)
+            file.writelines(values)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise CapacityError(
                 "the local disk is full", path=str(path.parent), fix="free space there, or set keyGroups.localDir"
             ) from error
         raise
-    return WrittenChunk(str(path), len(header), len(keys), len(values))
+    return WrittenChunk(str(path), len(header), sum(map(len, keys)), sum(map(len, values)))

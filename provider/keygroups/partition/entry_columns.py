@@ -113,7 +113,7 @@ class EntryColumns:
     def _stored(self) -> tuple[Columns, Mask]:
         count = len(self._keys)
         places, parts = [], []
-        for found in self._sealed.find(self._keys.locators, self._keys.data):
+        for found in self._sealed.find(self._keys.locators, self._keys.data, values=True):
             live = ~is_tombstone(found.block, found.rows)
             places.append(found.wanted[live])
             parts.append(self._form.entries(values_of(found.block, found.rows[live])))
@@ -139,7 +139,7 @@ def _scattered(parts: Sequence[Columns], at: Words, count: int) -> Columns:
 def exist_of(sealed: Sealed, keys: StoredKeys) -> Mask:
     """Tell which keys are stored."""
     exist = np.zeros(len(keys), np.bool_)
-    for found in sealed.find(keys.locators, keys.data):
+    for found in sealed.find(keys.locators, keys.data, values=False):
         exist[found.wanted] = ~is_tombstone(found.block, found.rows)
     return exist
 

@@ -13,7 +13,7 @@ from pyspark.sql import types as spark
 
 from keygroups.keyed.tables import Entry
 from keygroups.partition.block_rows import values_of
-from keygroups.partition.chunks import ChunkRows
+from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkRows
 from keygroups.partition.forms import VALUE, WRITTEN, EntryForm, is_wrapper
 from keygroups.partition.items import join_items, stored_items
 from keygroups.partition.sealed import Sealed
@@ -22,7 +22,6 @@ from keygroups.segment.arrays import arrow
 from keygroups.state.descriptors import StateDescriptor
 from keygroups.state.errors import StateError
 
-ROWS_AT_ONCE: Final = 4096
 CHUNK_BYTES: Final = 64 << 20
 """Of keys and values that are rewritten at once."""
 Convert: TypeAlias = Callable[[Any], Any]

@@ -12,7 +12,7 @@ import pyarrow as pa
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.tables import Columns, Entry
 from keygroups.partition.block_rows import is_tombstone
-from keygroups.partition.chunks import ChunkColumns, ChunkRows
+from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkColumns, ChunkRows
 from keygroups.partition.entry_columns import ColumnForm, Move, appended
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.items import join_items, stored_items
@@ -103,14 +103,17 @@ class FileLists:
         rows = ChunkRows()
         changed = [(key, changes) for key, changes in self._changes.items() if changes.replaced or changes.entries]
         exist = self._exist([key for key, _ in changed])
-        encoded = iter(self.form.encode([entry for _, changes in changed for entry in changes.entries]))
-        for (key, changes), exists in zip(changed, exist, strict=True):
-            if changes.entries:
-                value = join_items([next(encoded) for _ in changes.entries])
-                rows.put(key, key.locator, key.data, value, exists=exists, appended=not changes.replaced)
-            elif exists:
-                rows.remove(key, key.locator, key.data)
         self._changes, self._read = {}, {}
+        for at in range(0, len(changed), ROWS_AT_ONCE):
+            some = changed[at : at + ROWS_AT_ONCE]
+            encoded = iter(self.form.encode([entry for _, changes in some for entry in changes.entries]))
+            for (key, changes), exists in zip(some, exist[at:], strict=False):
+                if changes.entries:
+                    value = join_items([next(encoded) for _ in changes.entries])
+                    rows.put(key, key.locator, key.data, value, exists=exists, appended=not changes.replaced)
+                elif exists:
+                    rows.remove(key, key.locator, key.data)
+                changes.entries.clear()
         return rows
 
     def _copies(self, entries: Iterable[Entry]) -> list[Entry]:
@@ -120,7 +123,7 @@ class FileLists:
     def _exist(self, keys: list[Key]) -> list[bool]:
         exist = np.zeros(len(keys), np.bool_)
         locators = np.fromiter((key.locator for key in keys), np.uint64, len(keys))
-        for found in self.sealed.find(locators, pa.array([key.data for key in keys], pa.binary())):
+        for found in self.sealed.find(locators, pa.array([key.data for key in keys], pa.binary()), values=False):
             exist[found.wanted] = ~is_tombstone(found.block, found.rows)
         return list(map(bool, exist))
 

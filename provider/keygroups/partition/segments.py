@@ -38,4 +38,5 @@ class Segments:
 def _blocks(path: Path) -> list[Block]:
     with path.open("rb") as file:
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    memory.madvise(mmap.MADV_RANDOM)  # see ``read_ahead``
     return [Block.of(batch) for batch in read_streams(pa.py_buffer(memory)) if batch.num_rows]

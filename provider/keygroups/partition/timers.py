@@ -140,7 +140,8 @@ class FileTimers:
     def _exist(self, locators: list[int], stored: list[bytes]) -> list[bool]:
         """Tell which of these timers are stored."""
         exist = np.zeros(len(stored), np.bool_)
-        for found in self.sealed.find(np.array(locators, np.uint64), pa.array(stored, pa.binary())):
+        keys = pa.array(stored, pa.binary())
+        for found in self.sealed.find(np.array(locators, np.uint64), keys, values=False):
             exist[found.wanted] = ~is_tombstone(found.block, found.rows)
         return list(exist.tolist())
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.tables import Columns, Entry
 from keygroups.partition.block_rows import is_tombstone, values_of
-from keygroups.partition.chunks import ChunkColumns, ChunkRows
+from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkColumns, ChunkRows
 from keygroups.partition.entry_columns import ColumnForm, EntryColumns, Move
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.keys import Key, Keys
@@ -91,14 +91,15 @@ class FileValues:
 
     def _rows(self) -> ChunkRows:
         self._look_up([key for key in self._written if key not in self._stored])
-        rows = ChunkRows()
-        written = [(key, self._entries[key]) for key in self._written]
-        live = [key for key, entry in written if entry is not None]
-        values = self.form.encode([entry for _, entry in written if entry is not None])
-        rows.put_all(live, values, [self._stored[key] for key in live])
-        for key, entry in written:
-            if entry is None and self._stored[key]:
-                rows.remove(key, key.locator, key.data)
+        rows, keys = ChunkRows(), list(self._written)
+        for at in range(0, len(keys), ROWS_AT_ONCE):
+            written = [(key, self._entries.pop(key)) for key in keys[at : at + ROWS_AT_ONCE]]
+            live = [key for key, entry in written if entry is not None]
+            values = self.form.encode([entry for _, entry in written if entry is not None])
+            rows.put_all(live, values, [self._stored[key] for key in live])
+            for key, entry in written:
+                if entry is None and self._stored[key]:
+                    rows.remove(key, key.locator, key.data)
         self._entries, self._written, self._stored = {}, {}, {}
         return rows
 
@@ -130,7 +131,7 @@ class FileValues:
         if decode:
             self._entries.update(dict.fromkeys(keys))
         locators = np.fromiter((key.locator for key in keys), np.uint64, len(keys))
-        for found in self.sealed.find(locators, pa.array([key.data for key in keys], pa.binary())):
+        for found in self.sealed.find(locators, pa.array([key.data for key in keys], pa.binary()), values=decode):
             live = ~is_tombstone(found.block, found.rows)
             present = [keys[i] for i in found.wanted[live].tolist()]
             self._stored.update(dict.fromkeys(present, True))
