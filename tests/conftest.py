@@ -19,8 +19,8 @@ from support.outside import build_wheel
 from support.scala_classes import compile_classes
 from support.spark import PROVIDERS, build_session
 
-settings.register_profile("everyday", derandomize=True)
-settings.register_profile("random")
+settings.register_profile("everyday", derandomize=True, deadline=None)  # speed is measured by ``make bench``
+settings.register_profile("random", deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
