@@ -107,7 +107,7 @@ class FileLists:
         for at in range(0, len(changed), ROWS_AT_ONCE):
             some = changed[at : at + ROWS_AT_ONCE]
             encoded = iter(self.form.encode([entry for _, changes in some for entry in changes.entries]))
-            for (key, changes), exists in zip(some, exist[at:], strict=False):
+            for (key, changes), exists in zip(some, exist[at : at + ROWS_AT_ONCE], strict=True):
                 if changes.entries:
                     value = join_items([next(encoded) for _ in changes.entries])
                     rows.put(key, key.locator, key.data, value, exists=exists, appended=not changes.replaced)
