@@ -26,7 +26,13 @@ from providers import PROVIDERS, REPOSITORY
 from support.engine_files import ENGINE
 
 _SHOWN: Final = ("results", "results.py", "tables", "lines.py", "report.py", "pages.py", "publish.py", "test_*.py")
-_MEASURED: Final = (*ENGINE, "tests/bench", "tests/servers", *(f":(exclude)tests/bench/{name}" for name in _SHOWN))
+_MEASURED: Final = (
+    *ENGINE,
+    "tests/bench",
+    "tests/servers",
+    "tests/support/limits.py",
+    *(f":(exclude)tests/bench/{name}" for name in _SHOWN),
+)
 """What a figure depends on. Parts that are measured on several days may have commits of anything else between them, and
 of the files that only show figures."""
 _ONE_RUN: Final = ("commit", "baseline", "machine", "sizes", "heap")

@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import click
 
-from limits import Limit, memory_limit, read_ahead
 from places import Places
 from plan import Job
 from procs import drop_page_cache, other_load
 from providers import BASELINE, BUILD, REPOSITORY, child_environment
 from results import kernel
+from support.limits import Limit, memory_limit, read_ahead
 
 _WORKER: Final = Path(__file__).resolve().parent / "worker.py"
 _JOB_SECONDS: Final = 1200  # several times what the slowest job takes; a job past it hangs

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from keyed_bench.systems import BATCH, COUNTS, FLOOR, OURS, SMALL, SMALL_SPARK, SPARK, STATES, Case
+from keyed_bench.systems import BATCH, COUNTS, FLOOR, OURS, SMALL, SMALL_SPARK, SPARK, STATES, WARM_FILLS, Case
 from support.spark import ROOT
 
 PAGE: Final = ROOT / "docs" / "benchmarks-keyed.md"
@@ -20,8 +20,17 @@ def rate(found: dict[str, Any], case: Case) -> float:
     """Give the rows a second of one run: of a query of Spark the median over its batches."""
     if "rates" in found:
         return float(found["rates"][0])
-    batches = list(zip(found["rows"], found["seconds"], strict=True))[case.warm :]
-    return float(median(rows / seconds for rows, seconds in batches))
+    return _median(found, slice(case.warm, None))
+
+
+def new_rate(found: dict[str, Any], case: Case) -> float:
+    """Give the same of the batches of new keys."""
+    return _median(found, slice(WARM_FILLS, case.input.fills if case.input else 0))
+
+
+def _median(found: dict[str, Any], counted: slice) -> float:
+    rates = [rows / seconds for rows, seconds in zip(found["rows"], found["seconds"], strict=True)]
+    return float(median(rates[counted]))
 
 
 def lines(run: dict[str, Any]) -> Iterator[str]:
@@ -39,6 +48,9 @@ def lines(run: dict[str, Any]) -> Iterator[str]:
     for case in STATES:
         if found := rates[case.name]:
             yield f"| {case.name} | {_spread(found)} |"
+            if case.new:
+                yield f"| {case.new} | {_spread([new_rate(of, case) for of in _records(run, case)])} |"
+    yield from _limits(run)
     yield from ("", "## Targets", "")
     yield from _targets({name: median(found) for name, found in rates.items() if found})
     yield from (f"- FAILED: {failed['case']}" for failed in run["failed"])
@@ -57,7 +69,18 @@ def publish(run: dict[str, Any]) -> None:
 
 
 def _rates(run: dict[str, Any], case: Case) -> list[float]:
-    return [rate(record, case) for record in run["records"] if record["case"] == case.name]
+    return [rate(record, case) for record in _records(run, case)]
+
+
+def _records(run: dict[str, Any], case: Case) -> list[dict[str, Any]]:
+    return [record for record in run["records"] if record["case"] == case.name]
+
+
+def _limits(run: dict[str, Any]) -> Iterator[str]:
+    """Say what limited the memory, and how far the disk read ahead."""
+    found = {(record["limited"], record["read_ahead_kb"]) for record in run["records"] if "limited" in record}
+    for kind, ahead in sorted(found):
+        yield from ("", f"Limit of memory: {kind}; the disk's read-ahead: {ahead} KB.")
 
 
 def _spread(rates: list[float]) -> str:

@@ -19,14 +19,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keyed_bench import report
-from keyed_bench.systems import COUNTS, ENVIRONMENTS, STATES, Case
+from keyed_bench.systems import COUNTS, ENVIRONMENTS, STATES, Case, Input
 from servers.kafka import kafka
+from support.limits import Limit, memory_limit, read_ahead
 from support.spark import ROOT
 
 BUILD: Final = ROOT / "build" / "keyed-bench"
 PROGRAMS: Final = Path(__file__).parent / "programs"
 SECONDS: Final = 900
-MEASURED: Final = ("provider", "jvm-shim", "tests/keyed_bench", ":(exclude)tests/keyed_bench/results")
+MEASURED: Final = (
+    "provider",
+    "jvm-shim",
+    "tests/keyed_bench",
+    "tests/support/limits.py",
+    ":(exclude)tests/keyed_bench/results",
+)
 
 
 @click.command()
@@ -74,21 +81,26 @@ def _measured(case: Case) -> dict[str, Any]:
     folder.mkdir(parents=True)
     result.unlink(missing_ok=True)
     job = {**case.job, "folder": str(folder)}
-    if case.input[0]:
-        job["input"] = str(_input(*case.input))
-    with kafka(folder) if case.broker else nullcontext("") as address:
-        _wait_for(case, job | {"broker": address}, result)
+    if case.input:
+        job["input"] = str(_written(case.input))
+    with (
+        kafka(folder) if case.broker else nullcontext("") as address,
+        memory_limit(case.limit) as limit,
+        read_ahead(folder, case.read_ahead) as ahead,
+    ):
+        _wait_for(case, job | {"broker": address}, result, limit)
+    limits = {"limited": limit.kind, "read_ahead_kb": ahead} if case.limit else {}
     shutil.rmtree(folder, ignore_errors=True)
-    return json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
+    return json.loads(result.read_text(encoding="utf-8")) | limits if result.exists() else {}
 
 
-def _wait_for(case: Case, job: dict[str, Any], result: Path) -> None:
+def _wait_for(case: Case, job: dict[str, Any], result: Path, limit: Limit) -> None:
     python = BUILD / case.environment / "bin" / "python" if case.environment else Path(sys.executable)
     log = BUILD / f"{re.sub(r'[^a-z0-9]+', '-', case.name.lower())}.log"
     command = [str(python), str(PROGRAMS / case.program), json.dumps(job), str(result)]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
+            limit.command(command),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -124,19 +136,19 @@ def _environment(name: str) -> None:
     (folder / ".installed").touch()
 
 
-def _input(first: int, rows: int, times: int, keys: int) -> Path:
+def _written(of: Input) -> Path:
     """Files of a query, two for each batch, written once."""
-    folder = BUILD / f"input-{first}-{rows}-{times}-{keys}"
+    folder = BUILD / ("input-" + "-".join(map(str, of)))
     if (folder / "_complete").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
-    for batch, count in enumerate([first, *[rows] * times]):
-        key = random.permutation(count) % keys if batch == 0 else random.integers(0, keys, count)
-        table = pa.table({"key": key, "amount": random.integers(0, 1000, count)})
+    fills = np.array_split(random.permutation(of.first) % of.keys, of.fills)
+    for batch, key in enumerate([*fills, *(random.integers(0, of.keys, of.rows) for _ in range(of.times))]):
+        table, half = pa.table({"key": key, "amount": random.integers(0, 1000, len(key))}), len(key) // 2
         for part in range(2):
             path = folder / f"{batch:04}-{part}.parquet"
-            pq.write_table(table.slice(part * (count // 2), count // 2), path)
+            pq.write_table(table.slice(part * half, half), path)
             os.utime(path, (1_000_000_000 + batch, 1_000_000_000 + batch))
     (folder / "_complete").touch()
     return folder

@@ -3,12 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 ROWS: Final = 1_000_000
 KEYS: Final = 100_000
 TEXTS: Final = 640_000
+LARGER: Final = 4_800_000
+WARM_FILLS: Final = 2
 BUDGET: Final = {"keyGroups.memoryBudget": "64m", "keyGroups.mappedValueBytes": "32m"}
+
+
+class Input(NamedTuple):
+    """Rows that a query of Spark reads.
+
+    Attributes:
+        first: Rows that come first: each key at least once, in random order.
+        rows: Rows of a further batch, of random keys.
+        times: Further batches.
+        keys: Keys.
+        fills: Batches that the first rows come in.
+    """
+
+    first: int
+    rows: int
+    times: int
+    keys: int
+    fills: int = 1
 
 
 @dataclass(frozen=True)
@@ -20,8 +40,11 @@ class Case:
         program: File in ``programs``.
         job: What the program is given beside its folder and, of a query of Spark, its input.
         environment: Which packages it has: one of ``ENVIRONMENTS``, or none for those of the project.
-        input: Of a query of Spark: rows of the first batch, rows of each further one, how many of these, and keys.
+        input: Of a query of Spark.
         warm: Batches that are not counted.
+        new: Name of another line, of the batches of new keys but the first ``WARM_FILLS``; none if empty.
+        limit: Bytes of memory that all processes of the job have together; 0 for no limit.
+        read_ahead: Of the disk, in KB; 0 leaves it.
         broker: Whether the job is given the address of a Kafka broker of its own.
     """
 
@@ -29,8 +52,11 @@ class Case:
     program: str
     job: dict[str, Any] = field(default_factory=dict)
     environment: str = ""
-    input: tuple[int, int, int, int] = (0, 0, 0, 0)
+    input: Input | None = None
     warm: int = 1
+    new: str = ""
+    limit: int = 0
+    read_ahead: int = 0
     broker: bool = False
 
 
@@ -54,12 +80,27 @@ def _spark(
     settings: dict[str, str] | None = None,
 ) -> Case:
     job = {"query": query, "settings": settings or {}}
-    return Case(name, "spark_app.py", job, input=(first, rows, times, keys), warm=warm)
+    return Case(name, "spark_app.py", job, input=Input(first, rows, times, keys), warm=warm)
 
 
 def _texts(name: str, settings: dict[str, str]) -> Case:
     """Texts of 1,000 bytes: 640 MB of state."""
     return _spark(name, "text", first=TEXTS, rows=TEXTS // 5, times=8, keys=TEXTS, warm=4, settings=settings)
+
+
+def _larger(kilobytes: int) -> Case:
+    """Texts of 1,000 bytes: 4.8 GB of state in 3.6 GB for all processes, of which the heap has 1 GB."""
+    name = f"{LARGER:,} texts of 1,000 bytes in 3.6 GB, read-ahead {kilobytes} KB"
+    return Case(
+        f"{name}: random keys",
+        "spark_app.py",
+        {"query": "text", "settings": {}, "heap": "1g"},
+        input=Input(LARGER, 100_000, 6, LARGER, fills=12),
+        warm=13,
+        new=f"{name}: new keys",
+        limit=3686 << 20,
+        read_ahead=kilobytes,
+    )
 
 
 def _flink(mode: str, parallelism: int) -> Case:
@@ -107,5 +148,7 @@ STATES: Final = (
     _spark("a count, 10 million keys", "process", first=10_000_000, times=4, keys=10_000_000, warm=2),
     _texts("a text of 1,000 bytes, 640,000 keys", {}),
     _texts("the same with a memory budget of 64 MB, a tenth of the state", BUDGET),
+    _larger(128),
+    _larger(8192),
 )
 """Other states of ours."""

@@ -95,7 +95,7 @@ def main() -> None:
 def _session(job: dict[str, Any], folder: Path) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.sql.shuffle.partitions", 2)
     settings = {
-        "spark.driver.memory": "4g",
+        "spark.driver.memory": job.get("heap", "4g"),
         "spark.ui.enabled": "false",
         "spark.local.dir": str(folder / "local"),
         "spark.sql.adaptive.enabled": "false",
