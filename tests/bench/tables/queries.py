@@ -31,7 +31,8 @@ def query(records: list[Record], sizes: Sizes) -> Iterator[Table]:
             ),
         ]
         batch, empty = each("batch", 1e3, skip), records_of(records, "query_empty", group="e2e")
-        note = f"Update mode, noop sink, maintenance every 10 s; of {found[0]['rounds']} batches the first {skip} warm up. "
+        note = "Update mode, noop sink, maintenance every 10 s. "
+        note += f"Of {found[0]['rounds']} batches, the first {skip} warm up. "
         note += "On a provider that keeps nothing: "
         note += f"{median(map(batch, empty)):.3g} s a batch." if empty else "not measured."
         if empty:
