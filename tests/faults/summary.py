@@ -16,7 +16,7 @@ TABLE = ROOT / "docs" / "faults.md"
 HEAD = """# Faults, injected
 
 Written by `make faults` from [its record](../tests/faults/record.jsonl), which has a line for each run, wrong ones too.
-Each table is of one commit, one that changes the shim or the store process: the two newest that have runs.
+There is a section for each of the two newest commits that changed the shim or the store process and have runs.
 
 A run is a query over some batches, disturbed at random moments until its input ends, and started again when it
 fails. The rows of every attempt at every batch and the state of every operator at the end are compared, as multisets,
@@ -36,7 +36,7 @@ process except for keyed functions.
 | fault | effective when | injected | effective | runs | restarts | attempts compared | rows and state |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
-BY_QUERY = "\nEffective faults by query:\n\n"
+BY_QUERY = "\nEffective faults by query; the rows are the faults above, in the same order:\n\n"
 
 
 def write(entries: Sequence[Entry], path: Path = TABLE) -> None:
