@@ -21,7 +21,7 @@ def page(suites: Suites, outcomes: Mapping[str, Outcome], now: Build) -> str:
     others = {suite: outcome for suite, outcome in known.items() if not outcome.stores}
     lines = ["# Spark's own tests on this provider", "", *_head(suites, known, now), ""]
     lines += ["## Suites that opened stores of this provider", "", *_ours(suites, ours, now), ""]
-    lines += ["## Suites that opened none", "", "Their tests are in no total.", "", *_others(suites, others, now), ""]
+    lines += ["## Suites that opened none", "", "Their tests are not counted in the totals.", "", *_others(suites, others, now), ""]
     lines += _section("## Not run yet", missing)
     lines += _section("## Failed tests", [f"- {s}: {test}" for s, o in known.items() for test in _failed(suites, s, o)])
     lines += ["## Excluded tests", "", *_excluded(suites, known), ""]
@@ -42,7 +42,7 @@ def _head(suites: Suites, known: Mapping[str, Outcome], now: Build) -> list[str]
     return [
         "Written by `make conformance` from `tests/conformance/outcomes.json`. Every suite that Spark has in a package",
         "of streaming or of the state reader, or built on its StreamTest, is run or left out for a reason. Names are",
-        f"below `org.apache.spark.sql`; the Spark is {SPARK}.",
+        f"below `org.apache.spark.sql`; the version of Spark is {SPARK}.",
         "",
         tested,
         "",

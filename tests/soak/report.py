@@ -89,7 +89,7 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
     yield ""
     yield _paragraph(f"""
         Written by `make soak` on commit {commit}: one streaming query, {wave.batches:,} batches of {wave.rows:,} rows,
-        one each {PACE} s.
+        one every {PACE} s.
         It counts keys in windows that live for {DELAY} to {DELAY + WINDOW} batches, with strings in key and value.
         Their number and length rise and fall in waves of {wave.period} batches, up to {most:,.0f} rows in the state.
         The memory budget of {BUDGET} MB (keyGroups.memoryBudget) is more than the state takes in a trough and less than
@@ -98,7 +98,7 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
         maintenanceInterval (1 s), Spark's histories for its UI (50 jobs), a heap of {HEAP:,} MB that is there from the
         start, and TrimNativeHeapInterval (2 s): memory that the JVM has freed goes back to the system. Without that the
         C library keeps what the compiler needs at times: other memory then rises by 12 MB in
-        a step, and stays there. Nor has the JVM more than two of the C library's arenas (GLIBC_TUNABLES), of which each
+        a step, and stays there. The JVM also has at most two of the C library's arenas (GLIBC_TUNABLES), of which each
         keeps fragments.""")
     yield ""
     yield _paragraph(f"""
@@ -110,7 +110,7 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
     yield ""
     yield _paragraph("""
         Not judged: a batch's time, since other processes share the machine; and classes with compiled code, which the
-        JVM bounds (ReservedCodeCacheSize) and goes on to improve. A class a batch is Spark's: it compiles the watermark
+        JVM bounds (ReservedCodeCacheSize) and goes on to improve. Spark adds a class a batch: it compiles the watermark
         into a predicate. Collections of the heap unload them, one at each peak and trough.""")
 
 
