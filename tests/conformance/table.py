@@ -21,7 +21,14 @@ def page(suites: Suites, outcomes: Mapping[str, Outcome], now: Build) -> str:
     others = {suite: outcome for suite, outcome in known.items() if not outcome.stores}
     lines = ["# Spark's own tests on this provider", "", *_head(suites, known, now), ""]
     lines += ["## Suites that opened stores of this provider", "", *_ours(suites, ours, now), ""]
-    lines += ["## Suites that opened none", "", "Their tests are not counted in the totals.", "", *_others(suites, others, now), ""]
+    lines += [
+        "## Suites that opened none",
+        "",
+        "Their tests are not counted in the totals.",
+        "",
+        *_others(suites, others, now),
+        "",
+    ]
     lines += _section("## Not run yet", missing)
     lines += _section("## Failed tests", [f"- {s}: {test}" for s, o in known.items() for test in _failed(suites, s, o)])
     lines += ["## Excluded tests", "", *_excluded(suites, known), ""]

@@ -159,9 +159,11 @@ def test_of_a_file_with_its_values_what_is_copied_counts(spark: SparkSession, tm
     driver.putRange("k" * 40, 0, 20_000, "v" * 500)
     driver.commit()
     taken = index_memory(spark) - before
+    shown = driver.metric("keyGroupsIndexBytes")
     driver.abort()  # Spark does so at the end of the task
     driver.close()
     assert 20_000 * 64 < taken < 20_000 * 128
+    assert shown == taken
 
 
 def test_beside_a_state_that_does_not_fit_no_values_are_mapped(spark: SparkSession, tmp_path: Path) -> None:
