@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -79,6 +81,12 @@ def run(action: Action, rows: Sequence[dict[str, Any]] = ({"key": "a", "n": 1},)
     return [row[0] for row in harness.output]
 
 
+def renamed(descriptor: Any, name: str) -> Any:
+    other = copy(descriptor)
+    other.name = name
+    return other
+
+
 @pytest.fixture(params=["Europe/Berlin", "America/New_York"])
 def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
@@ -102,6 +110,64 @@ def test_times_without_a_zone_are_local() -> None:
     assert run(lambda f, keys, _: f.at.update_many(keys, [NOON]) or f.at.get_many(keys), rows, at=at) == [NOON]
     latest = AggregatingStateDescriptor("latest", Latest(lambda value: value), "timestamp")
     assert run(lambda f, keys, batch: f.latest.add_many(keys, batch["at"]), rows, latest=latest) == [NOON]
+    of_pandas = pd.Timestamp(NOON)
+    assert run(lambda f, keys, _: f.at.update_many(keys, [of_pandas]) or f.at.get_many(keys), rows, at=at) == [NOON]
+    assert run(lambda f, keys, _: [f.at.update(of_pandas) or f.at.value() for _ in keys], rows, at=at) == [NOON]
+    as_results = AggregatingStateDescriptor("latest", Latest(lambda _: of_pandas), "timestamp")
+    assert run(lambda f, keys, batch: f.latest.add_many(keys, batch["at"]), rows, latest=as_results) == [NOON]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("timestamp_ntz", NOON),
+        ("struct<a bigint, b string>", (1, "x")),
+        ("map<int, int>", {1: 2}),
+        ("bigint", 5),
+    ],
+)
+def test_lists_are_added_as_rows_are(kind: str, value: Any) -> None:
+    """Their values may be of any type: none is made something else on the way."""
+    states: list[Any] = [
+        AggregatingStateDescriptor("s", "collect", f"array<{kind}>"),
+        AggregatingStateDescriptor("s", "count", "bigint"),
+        AggregatingStateDescriptor("s", Latest(repr), kind),
+    ]
+
+    def add(f: Any, keys: BatchKeys, _: pa.RecordBatch) -> Any:
+        f.by_column.add_many(keys, [value])
+        for _ in keys:
+            f.by_row.add(value)
+            assert f.by_row.get() == f.by_column.get()
+            assert f.by_row.get() is not None
+        return iter(())
+
+    for state in states:
+        run(add, by_row=renamed(state, "by_row"), by_column=renamed(state, "by_column"))
+
+
+@pytest.mark.parametrize("wrong", ["x", b"x", {"a": 1}, 5])
+def test_a_single_value_is_no_column(wrong: Any) -> None:
+    states: list[Any] = [
+        AggregatingStateDescriptor("s", "count", "bigint"),
+        AggregatingStateDescriptor("s", "collect", "array<string>"),
+        ReducingStateDescriptor("s", "last", "string"),
+    ]
+    for state in states:
+        with pytest.raises(StateError, match="'s' was given "):
+            run(lambda f, keys, _: f.s.add_many(keys, wrong), s=state)
+
+
+@pytest.mark.parametrize("how", ["sum", "min", "max", "last"])
+@pytest.mark.parametrize("wrong", [99.5, False, Decimal(7)])
+def test_a_wrong_value_is_refused_even_if_it_does_not_win(how: str, wrong: Any) -> None:
+    def add(f: Any, keys: BatchKeys, _: pa.RecordBatch) -> Any:
+        for _ in keys:
+            f.s.add(5)
+            f.s.add(wrong)
+
+    with pytest.raises(StateError, match="reducing state 's' was given a wrong value"):
+        run(add, s=ReducingStateDescriptor("s", how, "bigint"))
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
@@ -127,6 +193,10 @@ def test_times_of_any_unit(unit: str, tz: str | None) -> None:
         ("struct<a bigint>", pa.array([5])),
         ("array<bigint>", pa.array([b"5"])),
         ("binary", pa.array([[5]])),
+        ("decimal(10,2)", pa.array([1.5])),
+        ("double", pa.array([Decimal("1.5")])),
+        ("float", pa.array([Decimal(16777217)])),
+        ("array<double>", pa.array([[Decimal("1.5")]])),
     ],
     ids=str,
 )
@@ -143,6 +213,8 @@ def test_other_kinds_are_refused(kind: str, values: pa.Array) -> None:
         ("array<bigint>", pa.array([[5]], pa.large_list(pa.int32()))),
         ("string", pa.array(["a"]).dictionary_encode()),
         ("decimal(10,2)", pa.array([Decimal("1.5")])),
+        ("decimal(10,2)", pa.array([5], pa.int8())),
+        ("bigint", pa.array([Decimal("5.00")])),
         ("struct<a double>", pa.array([{"a": 1}])),
         ("bigint", pa.nulls(1)),
     ],

@@ -129,3 +129,18 @@ def test_a_list_lives_as_long_as_its_newest_element() -> None:
     assert set(probe.stored()) == set(KEYS[:5])
     probe.do(touch, "z", at=160)
     assert probe.stored() == {}
+
+
+@pytest.mark.parametrize("kind", ["list", "texts"])
+def test_a_list_lives_as_long_as_its_youngest_element_after_a_clock_was_set_back(kind: str) -> None:
+    """The element that was written last is not the youngest, in a row of its own and merged with the older ones."""
+    probe = probed(kind, builder().cleanup_incrementally(100, run_cleanup_for_every_record=True))
+    fill(probe, kind, 1000, KEYS)
+    fill(probe, kind, 940, KEYS)
+    probe.harness.process_all([(KEYS[0], lambda p, _: p.s.update(list(p.s.get())))])
+    fill(probe, kind, 1000, KEYS[:1])
+    fill(probe, kind, 940, KEYS[:1])
+    probe.do(touch, "z", at=1045)
+    assert set(probe.stored()) == set(KEYS)
+    probe.do(touch, "z", at=1100)
+    assert probe.stored() == {}

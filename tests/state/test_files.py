@@ -266,6 +266,8 @@ def test_decimals_are_exact() -> None:
     with localcontext(prec=6):
         probed.do(lambda p: p.s.update(long) or p.t.update(Decimal("1.995")))
         assert probed.do(lambda p: (p.s.value(), p.t.value())) == (long, Decimal("2.00"))
+        probed.do(partial(_update, Decimal("1E+12") - Decimal("1E+12")))
+        assert probed.do(lambda p: p.t.value()) == 0
     for wrong in map(Decimal, ("1000", "NaN", "1E+40")):
         with pytest.raises(StateError, match="was given a wrong value"):
             probed.do(partial(_update, wrong))

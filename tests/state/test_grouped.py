@@ -71,6 +71,14 @@ def test_a_sum_that_no_bigint_can_hold() -> None:
         grouped("sum", pa.array([most, 1]), groups, 1)
 
 
+def test_unsigned_numbers_are_added_up_or_refused() -> None:
+    """Those that no bigint can hold do not wrap around."""
+    small = pa.array([5, 6], pa.uint64())
+    assert grouped("sum", small, np.zeros(2, np.int64), 1).to_pylist() == [11]
+    with pytest.raises(StateError, match=r"sum of these values is not possible .*found uint64"):
+        grouped("sum", pa.array([(1 << 63) + 5], pa.uint64()), np.zeros(1, np.int64), 1)
+
+
 def test_a_sum_of_floats_is_that_of_rows() -> None:
     """Each sum is a float; one that no float can hold is refused, as in a row."""
     column, groups = pa.array([1 << 24, 1, 1], pa.float32()), np.zeros(3, np.int64)

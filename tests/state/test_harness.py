@@ -17,6 +17,7 @@ from keygroups.state import (
     Duration,
     ListStateDescriptor,
     MapStateDescriptor,
+    PickleType,
     ReducingStateDescriptor,
     SortedMapStateDescriptor,
     StateError,
@@ -189,6 +190,23 @@ def test_a_name_has_one_meaning(other: Any) -> None:
 def test_a_name_has_one_function_and_one_default(first: Any, other: Any, difference: str) -> None:
     with pytest.raises(StateError, match=f"two states of one name .*{difference}"):
         Probed(s=first, other=other)
+
+
+class Counter:
+    """A default whose text has its address."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def test_a_pickled_default_may_be_made_anew() -> None:
+    """With each row, in this case; another one is refused."""
+    first = ValueStateDescriptor("s", PickleType(), default=Counter(1))
+    probed = Probed(s=first)
+    again = ValueStateDescriptor("s", PickleType(), default=Counter(1))
+    assert probed.do(lambda p: p.context.get_state(again).value().number) == 1
+    with pytest.raises(StateError, match="two states of one name"):
+        Probed(s=first, other=ValueStateDescriptor("s", PickleType(), default=Counter(2)))
 
 
 def test_states_are_asked_for_in_open() -> None:

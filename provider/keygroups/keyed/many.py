@@ -16,7 +16,7 @@ from keygroups.keyed.life import Life
 from keygroups.keyed.tables import Columns, ValueTable
 from keygroups.segment.arrays import mask
 from keygroups.state.arrays import array_maker
-from keygroups.state.arrow import MISTAKES, arrow_type, fitting, inferred
+from keygroups.state.arrow import MISTAKES, arrow_type, fitting, listed
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 from keygroups.state.errors import StateError
@@ -58,7 +58,7 @@ class Given:
                 values = pa.array(values)
             if isinstance(values, pa.Array):
                 return fitting(values, self.type)
-            return self._array(list(values))
+            return self._array(listed(values))
         except MISTAKES as error:
             raise StateError(
                 f"{self._what} was given a wrong value",
@@ -76,13 +76,16 @@ class Given:
             )
 
 
-def any_array(values: Any) -> pa.Array:
-    """Give an array of what users give for values of any type."""
+def any_values(values: Any) -> pa.Array | list[Any]:
+    """Give what users give for values of any type: an array, or a list, whose values nothing has changed.
+
+    Raises one of ``MISTAKES`` if it is no column.
+    """
     if isinstance(values, pa.ChunkedArray):
         return values.combine_chunks()
     if isinstance(values, pa.Array):
         return values
-    return pa.array(values) if isinstance(values, np.ndarray) else inferred(values)
+    return pa.array(values) if isinstance(values, np.ndarray) else listed(values)
 
 
 class Many:

@@ -13,6 +13,7 @@ from keygroups.keyed.metrics import Metrics
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.single import SingleAggregated, SingleFolded, SingleReduced, SingleValue
 from keygroups.keyed.tables import Tables
+from keygroups.rows.pickled import PickleType, pickle
 from keygroups.state.descriptors import (
     AggregatingStateDescriptor,
     FoldingStateDescriptor,
@@ -135,16 +136,25 @@ class Registry(KeyedStateStore):
         return state
 
     def _require_same(self, known: StateDescriptor, descriptor: StateDescriptor) -> None:
-        if (shown := _shown(descriptor)) != _shown(known) or known.ttl != descriptor.ttl:
+        if not _are_same(known, descriptor):
             raise StateError(
                 f"operator {self._operator!r} has two states of one name",
                 expected=_shown(known),
-                found=shown,
+                found=_shown(descriptor),
                 fix="give each state a name of its own",
             )
 
 
+def _are_same(known: StateDescriptor, descriptor: StateDescriptor) -> bool:
+    """Whether two descriptors may be of one state. Functions are not compared: they may be made anew each time."""
+    if known.ttl != descriptor.ttl or str(known) != str(descriptor):
+        return False
+    if isinstance(known, ValueStateDescriptor) and isinstance(known.type, PickleType):
+        return pickle(known.default) == pickle(cast(ValueStateDescriptor, descriptor).default)
+    return _shown(known) == _shown(descriptor)
+
+
 def _shown(descriptor: StateDescriptor) -> str:
-    """What two descriptors of one state have in common. Functions are not compared: they may be made anew each time."""
+    """What is compared, but for pickled defaults, which may show their address."""
     more = {name: getattr(descriptor, name) for name in ("built_in", "default") if hasattr(descriptor, name)}
     return f"{descriptor}, time to live {descriptor.ttl}" + "".join(f", {name} {part!r}" for name, part in more.items())

@@ -6,7 +6,7 @@ Source: ``TtlValueState``, ``TtlReduceFunction``, ``TtlAggregateFunction`` and t
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ from pyspark.sql.types import ArrayType
 
 from keygroups.keyed.forms import Form, copy_of, stored_form
 from keygroups.keyed.life import Life
-from keygroups.keyed.many import Given, Many, any_array
+from keygroups.keyed.many import Given, Many, any_values
 from keygroups.keyed.scope import NO_KEY, Scope
 from keygroups.keyed.tables import Entry, ValueTable
 from keygroups.segment.arrays import arrow, mask, numpy
@@ -31,6 +31,18 @@ from keygroups.state.descriptors import (
 from keygroups.state.errors import StateError
 from keygroups.state.grouped import Groups, grouped
 from keygroups.state.kinds import AggregatingState, FoldingState, ReducingState, State, ValueState
+
+Added: TypeAlias = "pa.Array | list[Any]"
+
+
+def _without_nulls(given: Added, groups: Groups) -> tuple[Added, Groups]:
+    if isinstance(given, list):
+        present = [i for i, value in enumerate(given) if value is not None]
+        return [given[i] for i in present], groups[present]
+    if not given.null_count:
+        return given, groups
+    valid = given.is_valid()
+    return given.filter(valid), groups[mask(valid)]
 
 
 class _Single(State):
@@ -139,24 +151,29 @@ class _Folding(_Single):
         """Add a column of the batch, each value to its row's key."""
         given = self._addable(column)
         keys.require_rows(given)
-        groups = keys.groups
-        if given.null_count:
-            valid = given.is_valid()
-            given, groups = given.filter(valid), groups[mask(valid)]
+        given, groups = _without_nulls(given, keys.groups)
         added = np.zeros(len(keys), np.bool_)
         added[groups] = True
         values = self._many.given.array(self._folded_many(self._many.peek(keys), given, groups))
         self._many.write(keys, values, None if added.all() else added)
         return self._results(values)
 
-    def _addable(self, column: Any) -> pa.Array:
+    def _addable(self, column: Any) -> Added:
         """What was given for a column, of the type of the state."""
         return self._many.given.array(column)
 
-    def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
+    def _of_any_type(self, column: Any) -> Added:
+        """What was given for a column whose type nobody has said."""
+        try:
+            return any_values(column)
+        except MISTAKES as error:
+            raise StateError(f"state {self._name!r} was given no column", found=str(error)[:200]) from error
+
+    def _folded_many(self, old: pa.Array, given: Added, groups: Groups) -> Any:
         """What is stored after values were added, value by value."""
         stored = values_of(old)
-        for group, value in zip(groups.tolist(), values_of(given), strict=True):
+        values = given if isinstance(given, list) else values_of(given)
+        for group, value in zip(groups.tolist(), values, strict=True):
             folded = self._folded(stored[group], value)
             stored[group] = None if folded is None else self._form(folded)
         return stored
@@ -181,9 +198,11 @@ class SingleReduced(_Folding, ReducingState[Any]):
         self._reduce, self._built_in = descriptor.reduce, descriptor.built_in
 
     def _folded(self, old: Any, value: Any) -> Any:
+        if self._built_in is not None:
+            value = self._form(value)  # not only of a value that wins, so that a wrong one is refused in any order
         return value if old is None else self._reduce(old, value)
 
-    def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
+    def _folded_many(self, old: pa.Array, given: Added, groups: Groups) -> Any:
         if self._built_in is None:
             return super()._folded_many(old, given, groups)
         everything = pa.concat_arrays([old, given])
@@ -208,17 +227,17 @@ class SingleAggregated(_Folding, AggregatingState[Any, Any]):
     def _result(self, stored: Any) -> Any:
         return self._function.get_result(stored)
 
-    def _addable(self, column: Any) -> pa.Array:
-        """Values may be of any type: only the accumulator has that of the state."""
-        return any_array(column)
+    def _addable(self, column: Any) -> Added:
+        """Values may be of any type but where they are collected: only the accumulator has that of the state."""
+        return self._of_any_type(column) if self._element is None else self._element.array(column)
 
-    def _folded_many(self, old: pa.Array, given: pa.Array, groups: Groups) -> Any:
+    def _folded_many(self, old: pa.Array, given: Added, groups: Groups) -> Any:
         if self._built_in == "count":
             counts = numpy(old.fill_null(0)) + np.bincount(groups, minlength=len(old))
             return pc.if_else(pa.array(counts > 0), arrow(counts), pa.scalar(None, pa.int64()))
         if self._element is None:
             return super()._folded_many(old, given, groups)
-        everything = pa.concat_arrays([old.flatten(), self._element.array(given)])
+        everything = pa.concat_arrays([old.flatten(), given])
         lists = grouped("collect", everything, np.concatenate([numpy(pc.list_parent_indices(old)), groups]), len(old))
         has_any = mask(old.is_valid())
         has_any[groups] = True
@@ -251,6 +270,6 @@ class SingleFolded(_Folding, FoldingState[Any, Any]):
     def _folded(self, old: Any, value: Any) -> Any:
         return self._fold(self._copied(self._initial) if old is None else old, value)
 
-    def _addable(self, column: Any) -> pa.Array:
+    def _addable(self, column: Any) -> Added:
         """Values may be of any type: only the accumulator has that of the state."""
-        return any_array(column)
+        return self._of_any_type(column)

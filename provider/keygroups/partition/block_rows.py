@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keygroups.rows.decode import Bytes
-from keygroups.segment.arrays import numpy
+from keygroups.segment.arrays import arrow, mask, numpy
 from keygroups.segment.block import Block
 
 Rows = npt.NDArray[np.int64]
@@ -105,6 +105,11 @@ def is_tombstone(block: Block, rows: Rows) -> npt.NDArray[np.bool_]:
 def is_appended(block: Block, row: int) -> bool:
     """Tell whether the values of a row come after those of an older one."""
     return block.appended is not None and bool(block.appended[row].as_py())
+
+
+def are_appended(block: Block, rows: Rows) -> npt.NDArray[np.bool_]:
+    """Tell it of several rows."""
+    return np.zeros(len(rows), np.bool_) if block.appended is None else mask(block.appended.take(arrow(rows)))
 
 
 def values_of(block: Block, rows: Rows) -> Bytes:

@@ -74,20 +74,24 @@ def expired(
         now: The time in milliseconds since 1970.
         window: How many are looked at; None for all.
         written: binary[n], keys that the task writes: they are not touched.
-        lists: Whether each row is a list, which has expired when its newest element has.
+        lists: Whether each row is a list, which has expired when all its elements have.
         kind: Type of the state.
     """
+    item_bytes = item_bytes_of(kind) if lists else None
     some: list[StoredKeys] = []
     nbytes = 0
     for block, rows in _looked_at_now(sealed, window):
         if not len(rows):
             continue
         values = values_of(block, rows)
-        begun = _of_lists(values, item_bytes_of(kind)) if lists else _of_values(values)
+        begun = _of_last(values, item_bytes) if lists else _of_values(values)
         gone, found = _unwritten(block, rows[now - begun >= ttl.ttl], written)
-        if len(gone):
-            some.append(StoredKeys(found, block.locator[gone]))
-            nbytes += found.nbytes
+        keys = StoredKeys(found, block.locator[gone])
+        if lists and len(keys):  # the last element is the youngest, unless a clock was set back
+            keys = keys.take(np.flatnonzero(now - _of_youngest(sealed, keys, item_bytes) >= ttl.ttl))
+        if len(keys):
+            some.append(keys)
+            nbytes += keys.data.nbytes
         if nbytes >= CHUNK_BYTES:
             yield _tombstones(some)
             some, nbytes = [], 0
@@ -126,12 +130,42 @@ def _of_values(rows: Bytes) -> Words:
     return begun
 
 
-def _of_lists(rows: Bytes, item_bytes: int | None) -> Words:
-    """When the life of the last element of each list began: elements are in the order of their writing."""
+def _of_last(rows: Bytes, item_bytes: int | None) -> Words:
+    """When the life of the last element of each list began."""
     ends = rows.starts + rows.sizes
     last = ends - item_bytes if item_bytes else np.array(list(map(_last, *_each(rows, ends))), np.int64)
     begun: Words = rows.words[(last + LENGTH_BYTES + _WRITTEN) >> 3]
     return begun
+
+
+def _of_youngest(sealed: Sealed, keys: StoredKeys, item_bytes: int | None) -> Words:
+    """When the youngest life of any element of each list began, those of pieces included to which it was appended."""
+    youngest = np.full(len(keys), np.iinfo(np.int64).min)
+    for block, wanted, rows in sealed.pieces(keys.locators, keys.data):
+        pieces = values_of(block, rows)
+        if item_bytes:
+            begun = _youngest_of_equal(pieces, item_bytes)
+        else:
+            begun = np.array(list(map(_youngest, *_each(pieces, pieces.starts + pieces.sizes))), np.int64)
+        youngest[wanted] = np.maximum(youngest[wanted], begun)
+    return youngest
+
+
+def _youngest_of_equal(rows: Bytes, item_bytes: int) -> Words:
+    """The youngest life of an element of each list, where all elements have one size. No list is empty."""
+    counts = rows.sizes // item_bytes
+    firsts = counts.cumsum() - counts
+    items = (np.arange(counts.sum()) - firsts.repeat(counts)) * item_bytes + rows.starts.repeat(counts)
+    begun: Words = np.maximum.reduceat(rows.words[(items + LENGTH_BYTES + _WRITTEN) >> 3], firsts)
+    return begun
+
+
+def _youngest(words: Words, start: int, end: int) -> int:
+    """The same of one list."""
+    at, found = start, int(words[(start + LENGTH_BYTES + _WRITTEN) >> 3])
+    while (at := at + LENGTH_BYTES + int(words[at >> 3])) < end:
+        found = max(found, int(words[(at + LENGTH_BYTES + _WRITTEN) >> 3]))
+    return found
 
 
 def _each(rows: Bytes, ends: Rows) -> tuple[Iterable[Words], Iterable[int], Iterable[int]]:

@@ -9,8 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keygroups.partition.block_rows import Place, Rows, Span, is_tombstone, key_at, lower_bound, plain_keys
+from keygroups.partition.block_rows import (
+    Place,
+    Rows,
+    Span,
+    are_appended,
+    is_tombstone,
+    key_at,
+    lower_bound,
+    plain_keys,
+)
 from keygroups.partition.lookup import Found, Run, Wanted
+from keygroups.segment.arrays import arrow
 from keygroups.segment.block import Block
 from keygroups.segment.read_ahead import ahead, will_read_block
 
@@ -78,6 +88,24 @@ class Sealed:
         wanted = Wanted(locators, keys)
         for run in self._runs:
             yield from wanted.find(run, values=values)
+
+    def pieces(self, locators: npt.NDArray[np.uint64], keys: pa.Array) -> Iterator[Found]:
+        """Give the rows that make up the lists of keys, newest first: those appended, and the one they are appended to.
+
+        Args:
+            locators: uint64[n].
+            keys: binary[n], all different.
+        """
+        left = np.arange(len(keys))
+        for run in self._runs:
+            goes_on = np.ones(len(left), np.bool_)
+            for block, numbers, rows in Wanted(locators[left], keys.take(arrow(left))).find(run, values=True):
+                is_live = ~is_tombstone(block, rows)
+                goes_on[numbers] = is_live & are_appended(block, rows)
+                yield Found(block, left[numbers[is_live]], rows[is_live])
+            left = left[goes_on]
+            if not len(left):
+                return
 
     def history(self, locator: int, key: bytes) -> Iterator[Place]:
         """Give the rows of one key, newest first."""

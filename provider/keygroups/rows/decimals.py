@@ -30,6 +30,7 @@ def rounded(value: Decimal, precision: int, scale: int) -> Decimal:
     Raises:
         ValueError: It is not finite, or has more digits.
     """
-    if not value.is_finite() or value.adjusted() > precision or abs(number := unscaled(value, scale)) >= 10**precision:
+    too_long = not value.is_finite() or (value != 0 and value.adjusted() > precision)  # 0E+12 is 0
+    if too_long or abs(number := unscaled(value, scale)) >= 10**precision:
         raise ValueError(f"{value} has more than {precision - scale} digits before the point")
     return scaled(number, scale)

@@ -49,7 +49,15 @@ def micros_of(value: dt.datetime) -> int:
 
     A time without zone is local. ``fold`` says which of two it is where clocks go back: PySpark ignores it.
     """
+    value = local_time(value)
     return int(value.replace(microsecond=0).timestamp()) * 1_000_000 + value.microsecond
+
+
+def local_time(value: dt.datetime) -> dt.datetime:
+    """Give a time without zone as a plain one: a ``Timestamp`` of pandas counts it as UTC. Others stay as they are."""
+    if type(value) is dt.datetime or value.tzinfo is not None:
+        return value
+    return dt.datetime(*value.timetuple()[:6], value.microsecond, fold=value.fold)  # noqa: DTZ001 - it is local
 
 
 def unstorable(kind: spark.DataType) -> SettingError:

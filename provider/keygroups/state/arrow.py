@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as spark
 
 from keygroups.rows.pickled import PickleType
+from keygroups.rows.scalars import local_time
 from keygroups.segment.arrays import numpy
 from keygroups.state.errors import StateError
 
@@ -80,7 +81,8 @@ def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
     """Give an array as one of another type, if no value changes. Raises one of ``MISTAKES`` if one would.
 
     Arrow's own cast reads texts as numbers, and times without a zone as those of UTC, which the methods of one key
-    refuse. A sum of Arrow may have more digits than its own type.
+    refuse. A sum of Arrow may have more digits than its own type. A decimal and a number of floating point are never
+    exchanged: Arrow would round either.
     """
     if not _is_alike(array.type, kind):
         raise TypeError(f"{array.type} in place of {kind}")
@@ -103,10 +105,17 @@ def inferred(values: Sequence[Any]) -> pa.Array:
     return pa.array(list(map(plain, values)))
 
 
+def listed(values: Any) -> list[Any]:
+    """Give the values of a column. Raises TypeError if it is a single value, such as a text."""
+    if isinstance(values, str | bytes | bytearray | Mapping):
+        raise TypeError(f"a single value in place of a column: {str(values)[:100]}")
+    return list(values)
+
+
 def plain(value: Any) -> Any:
     """Give a value as Arrow takes it: see ``inferred``."""
     if isinstance(value, dt.datetime):
-        return value.astimezone(dt.timezone.utc)
+        return local_time(value).astimezone(dt.timezone.utc)
     if isinstance(value, Row) and hasattr(value, "__fields__"):
         return {name: plain(part) for name, part in zip(value.__fields__, value, strict=True)}
     if isinstance(value, list | tuple):
@@ -137,6 +146,10 @@ def _is_alike(given: pa.DataType, kind: pa.DataType) -> bool:
     if pa.types.is_dictionary(given):
         return _is_alike(given.value_type, kind)
     if any(is_a(given) != is_a(kind) for is_a in _KINDS):
+        return False
+    if (pa.types.is_decimal(given) and pa.types.is_floating(kind)) or (
+        pa.types.is_floating(given) and pa.types.is_decimal(kind)
+    ):
         return False
     if pa.types.is_struct(kind) and not {field.name for field in given} <= {field.name for field in kind}:
         return False  # Arrow would leave out what it does not know, and make null of what is not there

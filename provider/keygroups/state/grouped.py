@@ -59,7 +59,7 @@ def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
             raise _impossible("sum", column)
         return _where_any(arrow(total), groups, count)
     if pa.types.is_integer(column.type):
-        values = numpy(column).astype(np.int64, copy=False)
+        values = numpy(_signed(column))
         _require_range(values, groups, count)
         whole = np.zeros(count, np.int64)
         np.add.at(whole, groups, values)
@@ -78,6 +78,13 @@ def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
     at = np.full(count, -1, np.int64)
     at[numpy(sums.column("group").combine_chunks())] = np.arange(len(found))
     return _taken(found, at)
+
+
+def _signed(column: pa.Array) -> pa.Array:
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid as error:  # unsigned numbers of 64 bits
+        raise _impossible("sum", column) from error
 
 
 def _sum_type(kind: pa.DataType) -> pa.DataType:

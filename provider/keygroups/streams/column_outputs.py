@@ -8,10 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import types as spark
 
-from keygroups.keyed.many import any_array
 from keygroups.keyed.operator import tagged
 from keygroups.state.arrays import array_maker
-from keygroups.state.arrow import MISTAKES, arrow_type, fitting
+from keygroups.state.arrow import MISTAKES, arrow_type, fitting, listed
 from keygroups.state.errors import StateError
 from keygroups.streams.main_rows import undeclared
 from keygroups.streams.outgoing import wrong_value
@@ -66,9 +65,10 @@ class _Fitting:
         for field, make in zip(self._schema.fields, self._makers, strict=True):
             values = named[field.name]
             try:
-                is_column = isinstance(values, pa.Array | pa.ChunkedArray)
-                kind = arrow_type(field.dataType)
-                arrays.append(fitting(any_array(values), kind) if is_column else make(list(values)))
+                if isinstance(values, pa.ChunkedArray):
+                    values = values.combine_chunks()
+                is_array = isinstance(values, pa.Array)
+                arrays.append(fitting(values, arrow_type(field.dataType)) if is_array else make(listed(values)))
             except MISTAKES as error:
                 raise wrong_value(self._uid, field, error) from error
         if len({len(array) for array in arrays}) > 1:
