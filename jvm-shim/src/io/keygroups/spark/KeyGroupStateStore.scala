@@ -44,33 +44,33 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
     OpenStores.add(context, this)
   }
 
-  override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
+  override def put(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = exclusively {
     requireWrite(key, value, "put")
     family(colFamilyName, "put").put(key, value)
   }
 
-  override def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = {
+  override def putList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = exclusively {
     requireWrite(key, values, "putList")
     listFamily(colFamilyName, "putList").putList(key, values)
   }
 
-  override def merge(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = {
+  override def merge(key: UnsafeRow, value: UnsafeRow, colFamilyName: String): Unit = exclusively {
     requireWrite(key, value, "merge")
     listFamily(colFamilyName, "merge").appendList(key, Array(value))
   }
 
-  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = {
+  override def mergeList(key: UnsafeRow, values: Array[UnsafeRow], colFamilyName: String): Unit = exclusively {
     requireWrite(key, values, "mergeList")
     listFamily(colFamilyName, "mergeList").appendList(key, values)
   }
 
-  override def remove(key: UnsafeRow, colFamilyName: String): Unit = {
+  override def remove(key: UnsafeRow, colFamilyName: String): Unit = exclusively {
     requireUpdating("remove")
     requireKey(key)
     family(colFamilyName, "remove").remove(key)
   }
 
-  override def deleteRange(beginKey: UnsafeRow, endKey: UnsafeRow, colFamilyName: String): Unit = {
+  override def deleteRange(beginKey: UnsafeRow, endKey: UnsafeRow, colFamilyName: String): Unit = exclusively {
     requireUpdating("deleteRange")
     val scan = rangeScan(Some(beginKey), Some(endKey), colFamilyName)
     val doomed = scan.map(_.key.copy()).toArray
@@ -137,7 +137,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   }
 
   override def createColFamilyIfAbsent(colFamilyName: String, keySchema: StructType, valueSchema: StructType,
-      keyStateEncoderSpec: KeyStateEncoderSpec, useMultipleValuesPerKey: Boolean, isInternal: Boolean): Unit = {
+      keyStateEncoderSpec: KeyStateEncoderSpec, useMultipleValuesPerKey: Boolean, isInternal: Boolean): Unit = exclusively {
     requireUpdating("createColFamilyIfAbsent")
     provider.requireFamilyName(colFamilyName, isInternal, "create_column_family")
     if (session.find(colFamilyName).isEmpty) {
@@ -147,7 +147,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
     }
   }
 
-  override def removeColFamilyIfExists(colFamilyName: String): Boolean = {
+  override def removeColFamilyIfExists(colFamilyName: String): Boolean = exclusively {
     requireUpdating("removeColFamilyIfExists")
     provider.requireFamilyName(colFamilyName, isInternal = false, "remove_column_family")
     val existed = session.has(colFamilyName)
