@@ -1,4 +1,4 @@
-"""Counts keys in pandas where one thread of a task reads state and another writes it: ``pipelined.py FOLDER OVERLAY_BYTES``."""
+"""``pipelined.py FOLDER OVERLAY_BYTES``: counts keys where one thread of a task reads state and another writes it."""
 
 from __future__ import annotations
 
