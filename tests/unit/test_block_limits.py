@@ -107,14 +107,15 @@ def test_tombstones_do_not_take_the_width_of_a_value(tmp_path: Path) -> None:
     assert read_chunk(Chunk(0, str(tmp_path / "chunk"), rows, 8 * rows, 4096)).nbytes < 300_000
 
 
-def test_an_error_of_this_machine_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ETIMEDOUT, errno.ESTALE])
+def test_an_error_of_this_machine_is_not_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """Another attempt's file would be read in place of the one that is good."""
 
     def exhausted(*_: object) -> None:
-        raise OSError(errno.EMFILE, "Too many open files")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("keygroups.checkpoint.file_reader.read_schema", exhausted)
-    with pytest.raises(CapacityError, match=r"this machine could not read a downloaded file.*Too many open files"):
+    with pytest.raises(CapacityError, match=f"this machine could not read a downloaded file.*{os.strerror(number)}"):
         through_a_file(tmp_path, [one_locator(3, 8)])
 
 

@@ -14,7 +14,7 @@ from keygroups.checkpoint.manifest import BlockRef, FileRef, Manifest, Part, dec
 from keygroups.checkpoint.names import FileName, Kind, foreign_provider, new_name, parse_name, parse_temporary
 from keygroups.checkpoint.retention import oldest_retained, retained_versions, unreferenced_files
 from keygroups.checkpoint.substitute_files import files_of_version
-from keygroups.errors import CheckpointError, InternalError, VersionError
+from keygroups.errors import CapacityError, CheckpointError, InternalError, VersionError
 from keygroups.segment.span import Span
 
 FAMILY = Family(0, "default", "{}", "{}", "{}")
@@ -147,6 +147,14 @@ def test_a_wrong_manifest_is_never_written(changes: dict[str, object], rule: str
     """Each invariant is checked before a file is made."""
     with pytest.raises(InternalError, match=rule):
         msgspec.structs.replace(manifest(5), **changes).head()
+
+
+def test_a_manifest_that_no_reader_would_accept_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version before stays good."""
+    monkeypatch.setattr("keygroups.checkpoint.manifest.MAX_BYTES", 1000)
+    files = tuple(ref(3).part(Span(row, row + 1)) for row in range(10))
+    with pytest.raises(CapacityError, match=r"too long .*at most 1000 bytes.*10 files and 1 families"):
+        manifest(5, files).head()
 
 
 def test_a_damaged_manifest_is_refused() -> None:

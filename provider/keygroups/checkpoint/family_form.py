@@ -63,7 +63,7 @@ class FamilyForm:
         if self._values is not None and not self._is_wide_removal(block):
             value = to_columns(block.value, self._values)
         columns = {"key_group": arrow(block.key_group)}
-        if not numbered and not self._has_locators(block):
+        if not numbered and not self._has_locators(block, in_columns=key is not None):
             columns["locator"] = arrow(block.locator)
         columns["key"] = _as_bytes(block.key) if key is None else key
         columns["value"] = _as_bytes(block.value) if value is None else value
@@ -126,8 +126,13 @@ class FamilyForm:
         """Whether the block has nothing but tombstones, of rows with many columns."""
         return len(self._values or ()) > MOST_NULL_COLUMNS and block.value.null_count == len(block)
 
-    def _has_locators(self, block: Block) -> bool:
-        """Whether the locators follow from the keys: judged by the first row and the last."""
+    def _has_locators(self, block: Block, *, in_columns: bool) -> bool:
+        """Whether the locators follow from the keys: judged by the first row and the last.
+
+        Those of a prefix follow from its columns alone, which keys in bytes may have in other bytes.
+        """
+        if self._keys.order == "prefixed" and not in_columns:
+            return False
         ends = [0, len(block) - 1]
         try:
             placed(block.key)

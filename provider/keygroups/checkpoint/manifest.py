@@ -19,7 +19,7 @@ from keygroups.checkpoint.catalog import Catalog, Count
 from keygroups.checkpoint.filters import GroupRange
 from keygroups.checkpoint.invariants import broken_invariants
 from keygroups.checkpoint.names import FORMAT, FileName, Kind, parse_name
-from keygroups.errors import CheckpointError, InternalError, VersionError
+from keygroups.errors import CapacityError, CheckpointError, InternalError, VersionError
 from keygroups.segment.ipc_messages import read_schema
 from keygroups.segment.restore import reading
 from keygroups.segment.span import Span
@@ -170,11 +170,20 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """Arrow schema metadata that carries this manifest, and its checksum.
 
         Raises:
+            CapacityError: it is longer than what is read again; nothing was written.
             InternalError: an invariant does not hold; nothing was written.
         """
         if broken := broken_invariants(self):
             raise InternalError("a manifest is wrong", path=self.store, expected="; ".join(broken))
         text = msgspec.json.encode(self)
+        if len(text) > MAX_BYTES:
+            raise CapacityError(
+                "the manifest of a version is too long",
+                path=self.store,
+                expected=f"at most {MAX_BYTES} bytes",
+                found=f"{len(text)} bytes for {len(self.segments)} files and {len(self.catalog.families)} families",
+                fix="set keyGroups.maxSegments lower, or use fewer column families",
+            )
         checksum = xxhash.xxh3_128(text).hexdigest()
         return {_KEY: text, _CHECKSUM: checksum.encode()}, checksum
 

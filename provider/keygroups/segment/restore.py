@@ -27,7 +27,7 @@ MAX_LOCATOR = 2**63 - 1
 RESERVE_BYTES = 1 << 30
 """What a restore leaves free on the local disk, or 1/32 of a small one: room for the write buffers of other tasks."""
 
-_LOCAL = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES}
+_LOCAL = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EACCES, errno.ETIMEDOUT, errno.ESTALE}
 """Errors of this machine, which say nothing of the file."""
 FIX = "restore the file from a backup"
 

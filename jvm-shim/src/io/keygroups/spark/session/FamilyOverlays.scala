@@ -24,7 +24,6 @@ private[session] final class FamilyOverlays(family: Family, private var expected
   def activeRows: Int = if (active == null) 0 else active.rows
   /** Of all overlays since `release`. */
   def rows: Long = earlierRows + activeRows
-  def holdsMemory: Boolean = active != null || sorting != null || spilled.nonEmpty
 
   /** The overlays whose rows are in no segment yet, newest first. */
   def unsorted: Array[Overlay] = Array(active, sorting).filter(_ != null)

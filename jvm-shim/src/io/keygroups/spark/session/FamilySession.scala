@@ -193,8 +193,6 @@ final class FamilySession(private[session] val session: Session, val family: Fam
     taken = None
   }
 
-  def holdsMemory: Boolean = overlays.holdsMemory || changelog != null
-
   def release(): Unit = {
     overlays.release()
     sealedRows.release()

@@ -82,13 +82,14 @@ final class Scan(session: Session, family: FamilySession, private var rows: RowS
   }
 
   private def takeRow(): Unit = {
-    val bytes = new Array[Byte](rows.keyLength + rows.valueLength)
+    val valueLength = rows.valueLength
+    val bytes = new Array[Byte](lastLength + valueLength)
     val start = Platform.BYTE_ARRAY_OFFSET.toLong
-    Bytes.copy(null, rows.keyAddress, bytes, start, rows.keyLength)
-    rows.copyValue(bytes, start + rows.keyLength)
+    Bytes.copy(null, rows.keyAddress, bytes, start, lastLength)
+    rows.copyValue(bytes, start + lastLength) // may read a file, during which a closed session's memory may go
     last = bytes
-    key = family.keyRow(bytes, start, rows.keyLength)
-    value = values.read(bytes, start + rows.keyLength, rows.valueLength)
+    key = family.keyRow(bytes, start, lastLength)
+    value = values.read(bytes, start + lastLength, valueLength)
   }
 
   private def takeList(): Unit = {

@@ -172,7 +172,7 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
       base.release()
       afterWork {
         try files.deleteAll()
-        finally if (holdsMemory) Reaper.later(releaseMemory())
+        finally if (mayHoldMemory) Reaper.later(releaseMemory())
       }
     }
   }
@@ -202,8 +202,8 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
     body
   }
 
-  private def holdsMemory: Boolean =
-    sorted != null || own.nonEmpty || dropped.nonEmpty || opened.valuesIterator.exists(_.holdsMemory)
+  /** Before its commit, a writer may: if it holds none now, a write that has begun in another thread may take some yet. */
+  private def mayHoldMemory: Boolean = !readOnly && commitCount == 0
 
   /** Move the overlays to disk. If that fails, they stay as they are: the next write tries again. */
   private def spill(): Unit = {
@@ -226,9 +226,9 @@ final class Session(host: SessionHost, private var base: LoadedVersion, val read
       val segment = Session.await(sorted)
       own = segment +: own
       sorted = null
-      saving += segment.view.id -> host.saveSegment(this, segment.view)
       seeSegments()
       opened.valuesIterator.foreach(_.dropSorting())
+      saving += segment.view.id -> host.saveSegment(this, segment.view)
     }
   }
 
