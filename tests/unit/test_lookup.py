@@ -123,7 +123,7 @@ def test_a_lookup_without_values_reads_none(segment: Segment) -> None:
 
 @pytest.mark.parametrize("part", [1, 2])
 def test_a_walk_reads_the_blocks_that_it_needs(segment: Segment, part: int) -> None:
-    """But for a page here and there, up to 1 in 90 as measured: the kernel does not promise to read what it is asked for."""
+    """But for a page here and there: the kernel does not promise to read what it is asked for, and left out 1 in 90."""
     sealed = Sealed([segment.blocks])
     ((block, rows), *_) = sealed.newest(0, part * ROWS)
     assert (block, len(rows)) == (segment.blocks[0], ROWS)
