@@ -22,6 +22,7 @@ import psutil
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from keygroups.checkpoint.manifest import read_manifest
 from keygroups.configure import configure
 from soak import sample
 from support.spark import prepare_environment
@@ -35,13 +36,13 @@ ROWS = {
     "jvm own": "memory of the JVM outside of its heap, kept",
     "store own": "memory of the store process, kept",
     "mapped": "page cache of mapped segments, which the kernel can take back",
-    "jvm maps": "mappings of the JVM",
+    "jvm state maps": "mappings of segments in the JVM",
     "jvm files": "open files of the JVM",
     "local bytes": "local disk",
     "checkpoint bytes": "checkpoint: all files that the last version needs",
 }
 """What is measured, and what it is called in the table."""
-COUNTS = {"jvm maps", "jvm files"}
+COUNTS = {"jvm state maps", "jvm files"}
 PEAKS = {"store peak": "keygroups.bridge", "jvm peak": "org.apache.spark.deploy.SparkSubmit"}
 """A word of the process's command line."""
 RUN = {
@@ -125,10 +126,20 @@ def take(spark: SparkSession, folder: Path, taken: list[sample.Figures], batches
     jvm = psutil.Process(sample.jvm_pid(spark))
     (store,) = sample.stores_below(jvm)
     figures = sample.of_process("jvm", jvm) | sample.of_process("store", store)
-    figures |= sample.of_folder("local", folder / "local") | sample.of_folder(
-        "checkpoint", folder / "checkpoint" / "state"
-    )
-    taken.append(figures | {"mapped": figures["local bytes"]})
+    figures |= sample.of_mappings("jvm", jvm, folder / "local")
+    figures |= sample.of_folder("local", folder / "local")
+    needed = needed_bytes(folder / "checkpoint" / "state" / "0")
+    taken.append(figures | {"mapped": figures["local bytes"], "checkpoint bytes": needed})
+
+
+def needed_bytes(operator: Path) -> int:
+    """Bytes of the files that the newest version of each store needs; those that a cleanup will delete do not count."""
+    total = 0
+    for store in operator.glob("[0-9]*"):
+        newest = max(store.glob("v*.arrows"))
+        files = {operator / ref.path for ref in read_manifest(newest, newest.name).segments}
+        total += sum(file.stat().st_size for file in {newest, *files})
+    return total
 
 
 @contextmanager
