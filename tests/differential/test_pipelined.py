@@ -1,4 +1,4 @@
-"""Spark 4.3 can read the state of Python groups in one thread of a task while another writes it."""
+"""Spark 4.3 can read the state of Python groups in one thread of a task while another writes it; 4.2 has one thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = Path(__file__).with_name("pipelined.py")
 
 @pytest.mark.parametrize("overlay_bytes", ["64k", "64m"])
 def test_a_thread_that_reads_beside_one_that_writes(tmp_path: Path, overlay_bytes: str) -> None:
-    """Each key is counted once a batch. Without a lock, dozens of keys had counts of others. Spark 4.2 has one thread."""
+    """Each key is counted once a batch. Without a lock, dozens of keys had counts of others."""
     done = subprocess.run(
         [sys.executable, SCRIPT, tmp_path, overlay_bytes],
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
