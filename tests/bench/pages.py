@@ -52,7 +52,7 @@ def _origin(run: dict[str, Any]) -> str:
         f"Spark {machine['spark']}, Java {machine['java']}. RocksDB is, in each row, the better of two settings: with "
         "and without the count of keys. A ratio is Keygroups to the other provider, in parentheses its range over all "
         "pairs of runs; it is bold where the whole range lies on one side of 1. "
-        f"[All figures, settings and a profile]({_PAGE}).{_missing(run)}"
+        f"[All figures]({_PAGE}), with settings and a profile.{_missing(run)}"
     )
 
 

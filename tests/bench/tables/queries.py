@@ -47,7 +47,7 @@ def dedupe(records: list[Record], sizes: Sizes) -> Iterator[Table]:
         bytes_a_batch = once("state_bytes", 1e6 * found[0]["rounds"])
         lines = [
             line(found, "batch, s", batch, headline=what),
-            line(found, "checkpoint a batch, MB", bytes_a_batch, times(1.0, *BOTH), f"checkpoint of a batch: {what}"),
+            line(found, "checkpoint a batch, MB", bytes_a_batch, times(1.0, *BOTH)),
         ]
         note = (
             f"Append mode, noop sink; {found[0]['rounds']} batches, ids of 16 random hexadecimal digits. Checkpoint: "

@@ -19,13 +19,14 @@ def spi(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         return get(record) + put(record) + commit(record)
 
     for title, case in cases(records_of(records, "rows")):
-        keys, value = f"{case[0]['keys']:,} keys", f"values of {8 + 8 * case[0]['value_longs']} bytes"
-        rows, single = f"{case[0]['rows']:,} rows", case[0]["value_longs"] == 1 and not case[0]["gets"]
+        keys, rows = f"{case[0]['keys']:,} keys", f"{case[0]['rows']:,} rows"
+        small = case[0]["value_longs"] == 1
+        commit_name = f"commit of {rows}, per row" if small and not case[0]["gets"] else ""
         lines = [
-            line(case, "get, us/row", get, Target(0.3), f"get, {keys}" if single else ""),
-            line(case, "put, us/row", put, Target(0.4), f"put, {keys}" if single else ""),
-            line(case, "commit, us/row put", commit, None, f"commit of {rows}, per row" if single else ""),
-            line(case, "get + put + commit, us/row", whole, Target(1.0), f"get + put + commit, {keys}, {value}"),
+            line(case, "get, us/row", get, Target(0.3)),
+            line(case, "put, us/row", put, Target(0.4)),
+            line(case, "commit, us/row put", commit, None, commit_name),
+            line(case, "get + put + commit, us/row", whole, Target(1.0), f"get + put + commit, {keys}" if small else ""),
             line(case, "iterate, us/row", per_row("iterate", "keys")),
             line(case, "getStore, ms", each("begin", 1e6)),
             line(case, "load: put, us/row", lambda r: r["figures"]["load"] / r["keys"] / 1e3),
@@ -38,7 +39,7 @@ def commit(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
     if found := records_of(records, "commits", group="commit"):
         rows = f"commit of {found[0]['rows']:,} rows"
         lines = [
-            line(found, "commit p50, ms", percentile("commit", 50), headline=f"{rows}: p50"),
+            line(found, "commit p50, ms", percentile("commit", 50)),
             line(found, "commit p99, ms", percentile("commit", 99), times(1.0, *BOTH), f"{rows}: p99"),
             line(found, "whole batch p50, ms", percentile("batch", 50)),
             line(found, "whole batch p99, ms", percentile("batch", 99)),
@@ -52,9 +53,8 @@ def grown(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         lines = []
         for keys in sorted({record["keys"] for record in found}):
             case = [r for r in found if r["keys"] == keys]
-            rows = f"commit of {found[0]['rows']:,} rows into {keys:,} keys"
             lines += [
-                line(case, f"{keys:,} keys: commit p50, ms", percentile("commit", 50), headline=f"{rows}: p50"),
+                line(case, f"{keys:,} keys: commit p50, ms", percentile("commit", 50)),
                 line(case, f"{keys:,} keys: commit p99, ms", percentile("commit", 99)),
                 line(case, f"{keys:,} keys: whole batch p50, ms", percentile("batch", 50)),
             ]
