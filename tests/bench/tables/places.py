@@ -72,12 +72,12 @@ def s3(records: list[Record], sizes: Sizes) -> Iterator[Table]:
     for variant in ("default", "abortable"):
         if found := records_of(records, "s3", variant=variant):
             title = f"Spark's {variant} file manager"
-            what = f"on S3: {title}" if variant == "default" else ""
-            requests = f"requests for state per partition and batch {what}" if what else ""
+            requests, batch = f"requests to S3 for state per partition and batch: {title}", f"batch on S3: {title}"
+            requests, batch = (requests, batch) if variant == "default" else ("", "")
             lines = [
                 line(found, "requests for state a partition, count", a_partition("requests"), Target(3.0), requests),
                 line(found, "of them PUT, count", a_partition("puts")),
                 line(found, "of them DELETE or bulk delete, count", a_partition("deletes")),
-                line(found, "batch, s", each("batch", 1e3, sizes.s3_warm_batches), headline=f"batch {what}" if what else ""),
+                line(found, "batch, s", each("batch", 1e3, sizes.s3_warm_batches), headline=batch),
             ]
             yield Table(f"Checkpoint on S3, {title}, a batch: {found[0]['keys']:,} keys", lines, note)
