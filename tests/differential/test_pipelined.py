@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from differential.pipelined import BATCHES, KEYS
+from support.everyday import first_every_day
 
 SCRIPT = Path(__file__).with_name("pipelined.py")
 
 
-@pytest.mark.parametrize("overlay_bytes", ["64k", "64m"])
+@pytest.mark.parametrize("overlay_bytes", first_every_day("64k", "64m"))
 def test_a_thread_that_reads_beside_one_that_writes(tmp_path: Path, overlay_bytes: str) -> None:
     """Each key is counted once a batch. Without a lock, dozens of keys had counts of others."""
     done = subprocess.run(

@@ -17,6 +17,7 @@ from remote.jobs import Job, Rows, write_input
 from servers.gateway import Fault
 from servers.jars import jars
 from servers.s3 import S3
+from support.everyday import first_every_day
 
 VERSION_FILE = re.compile(r"/state/0/(\d)/v0*(\d+)_\w+\.arrows$")
 # Hadoop's client waits minutes where the tests can't.
@@ -59,7 +60,7 @@ ABORTABLE = {
 }
 
 
-@pytest.mark.parametrize("manager", [{}, ABORTABLE], ids=["default", "abortable"])
+@pytest.mark.parametrize("manager", first_every_day({}, ABORTABLE), ids=["default", "abortable"])
 def test_a_batch_is_one_request(server: S3, tmp_path: Path, source: Path, manager: dict[str, str]) -> None:
     """One PUT for each partition, in steady state, also if Spark writes its own files without renames."""
     seldom = {"spark.sql.streaming.stateStore.maintenanceInterval": "1h"}
