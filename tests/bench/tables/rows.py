@@ -19,15 +19,14 @@ def spi(records: list[Record], _sizes: Sizes) -> Iterator[Table]:
         return get(record) + put(record) + commit(record)
 
     for title, case in cases(records_of(records, "rows")):
-        keys, rows = f"{case[0]['keys']:,} keys", f"{case[0]['rows']:,} rows"
-        small = case[0]["value_longs"] == 1
-        commit_name = f"commit of {rows}, per row" if small and not case[0]["gets"] else ""
-        whole_name = f"get + put + commit, {keys}" if small else ""
+        keys, value = f"{case[0]['keys']:,} keys", f"values of {8 + 8 * case[0]['value_longs']} bytes"
+        rows, single = f"{case[0]['rows']:,} rows", case[0]["value_longs"] == 1 and not case[0]["gets"]
+        commit_name = f"commit of {rows}, per row" if single else ""
         lines = [
             line(case, "get, us/row", get, Target(0.3)),
             line(case, "put, us/row", put, Target(0.4)),
             line(case, "commit, us/row put", commit, None, commit_name),
-            line(case, "get + put + commit, us/row", whole, Target(1.0), whole_name),
+            line(case, "get + put + commit, us/row", whole, Target(1.0), f"get + put + commit, {keys}, {value}"),
             line(case, "iterate, us/row", per_row("iterate", "keys")),
             line(case, "getStore, ms", each("begin", 1e6)),
             line(case, "load: put, us/row", lambda r: r["figures"]["load"] / r["keys"] / 1e3),
