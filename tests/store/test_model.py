@@ -147,7 +147,9 @@ class StoreMachine(RuleBasedStateMachine):
         if hasattr(self, "driver"):
             self.driver.abort()
             self.driver.close()
-            shutil.rmtree(self.folder)
+            # An upload that the abort found under way ends after it, and makes its folder anew.
+            while self.folder.exists():
+                shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class PrefixedStoreMachine(StoreMachine):
