@@ -20,7 +20,7 @@ from keygroups.decoding import decode
 from keygroups.functions import KeyedBatchFunction, KeyedProcessFunction, OutputTag, TimeDomain
 from keygroups.keyed.operator import Output, tagged
 from keygroups.keyed.scope import NO_TIME
-from keygroups.partition.keys import hashed_locator
+from keygroups.partition.keys import StoredKeys, hashed_locator
 from keygroups.partition.maps import FileMaps
 from keygroups.partition.tables import TIMER_FAMILIES, WRITTEN
 from keygroups.partition.task import PartitionTask
@@ -129,7 +129,7 @@ class FileHarness:
         view = self._view()
         task = PartitionTask(self._function, view, self._schema([]), self._context)
         tables = {kept.family.name: kept.table for kept in task.tables.kept}
-        seen = task.keys.see(list(self._seen), [hashed_locator(0, data) for data in self._seen])
+        seen = task.keys.see(_stored(list(self._seen)))
         table: Any = tables[state]
         read = (lambda key: list(table.items(key))) if isinstance(table, FileMaps) else table.read
         return {key.value: found for key in seen if (found := read(key))}
@@ -166,7 +166,7 @@ class FileHarness:
             for number, ((_, row, timestamp), data) in enumerate(zip(rows, encoded, strict=True)):
                 if self.spill_every and number % self.spill_every == 0:
                     task.spill()
-                (key,) = task.keys.see([data], [hashed_locator(0, data)])
+                (key,) = task.keys.see(_stored([data]))
                 self._seen.add(data)
                 self._collect(task.process([(key, row, timestamp)], 1))
             self._collect(task.end())
@@ -229,6 +229,10 @@ class FileHarness:
         self._version, uploads = store.commit(store.take("session", segments, last), self._version, catalog)
         for upload in uploads:
             self._local.upload(upload)
+
+
+def _stored(data: list[bytes]) -> StoredKeys:
+    return StoredKeys.of(data, [hashed_locator(0, one) for one in data])
 
 
 def _columns(key: Any) -> tuple[Any, ...]:

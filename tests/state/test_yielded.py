@@ -40,7 +40,7 @@ class Threes(KeyedProcessFunction):
 
 
 class Again(KeyedProcessFunction):
-    """Yields one dict again and again."""
+    """Yields one dict again and again, for every third row a tuple."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         del runtime_context
@@ -49,7 +49,7 @@ class Again(KeyedProcessFunction):
     def process_element(self, value: Any, ctx: Context) -> Any:
         del ctx
         self.row.update(k=value.k, n=value.n)
-        yield self.row
+        yield (value.k, value.n) if value.n % 3 == 1 else self.row
 
 
 def in_batches(make: Callable[[], KeyedProcessFunction], output: str) -> list[dict[str, Any]]:
@@ -75,7 +75,7 @@ def test_a_list_that_is_changed_later() -> None:
 
 def test_a_row_that_is_used_again() -> None:
     wanted = [{"k": "a", "n": n} for n in range(6)]
-    assert in_harness(Again) == wanted
+    assert in_harness(Again) == [("a", row["n"]) if row["n"] % 3 == 1 else row for row in wanted]
     assert in_batches(Again, "k string, n bigint") == wanted
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keygroups.partition.locator_rows import LocatorRows, newest_in
 from keygroups.partition.sealed import Sealed
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
@@ -98,6 +99,18 @@ def test_the_rows_of_a_key_and_of_a_locator(runs: Sequence[dict[Row, bytes | Non
         for spans in sealed.ranges(row[0])
     ]
     assert ranges == [sorted(key for locator, key in run if locator == row[0]) for run in runs if run]
+
+
+@given(runs, st.integers(1, 5), st.integers(1, 40))
+def test_rows_of_a_locator_by_their_keys(runs: Sequence[dict[Row, bytes | None]], size: int, times: int) -> None:
+    """A key's newest row unless it is a tombstone, before its segments' keys are read and afterwards."""
+    sealed = Sealed([blocks_of(run, size) for run in runs])
+    newest = {row: value for run in reversed(runs) for row, value in run.items()}
+    for locator in range(7):
+        segments = [list(map(LocatorRows, spans)) for spans in sealed.ranges(locator)]
+        for key in [*{key for _, key in newest}, b"absent"] * times:
+            found = newest_in(segments, key)
+            assert (None if found is None else found.value()) == newest.get((locator, key))
 
 
 def test_a_lookup_reads_the_pages_of_its_rows(segment: Segment) -> None:

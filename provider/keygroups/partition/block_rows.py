@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -29,23 +28,6 @@ class Span(NamedTuple):
     block: Block
     start: int
     end: int
-
-
-def newest_in(segments: Sequence[Sequence[Span]], key: bytes) -> Place | None:
-    """Give the newest row of a key, which has the locator of these spans."""
-    for spans in segments:
-        for block, start, end in spans:
-            key_of = RowBytes(block.key)
-            low, high = start, end
-            while low < high:
-                middle = (low + high) // 2
-                if key_of(middle) < key:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < end and key_of(low) == key:
-                return Place(block, low)
-    return None
 
 
 class RowBytes:

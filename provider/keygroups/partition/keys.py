@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from keygroups.rows.decode import bytes_of
+from keygroups.partition.columns import bytes_of_column
 from keygroups.segment.arrays import arrow
 
 Decode = Callable[[Any], list[list[Any]]]
@@ -54,6 +54,16 @@ class StoredKeys:
     data: pa.Array
     locators: npt.NDArray[np.uint64]
 
+    @staticmethod
+    def of(data: Sequence[bytes], locators: Sequence[int]) -> StoredKeys:
+        """Give keys from the row and the locator of each."""
+        return StoredKeys(pa.array(data, pa.binary()), np.array(locators, np.uint64))
+
+    @staticmethod
+    def of_keys(keys: Sequence[Key]) -> StoredKeys:
+        """Give keys as they are stored."""
+        return StoredKeys.of([key.data for key in keys], [key.locator for key in keys])
+
     def __len__(self) -> int:
         """How many there are."""
         return len(self.data)
@@ -79,6 +89,10 @@ class Keys:
     Args:
         decode: Turns UnsafeRows of keys into columns.
         shown: Makes what the user sees from the values of a key's columns.
+
+    Attributes:
+        current: Those of the current batch.
+        stored: The same, as the batch brought them.
     """
 
     def __init__(self, decode: Decode, shown: Callable[[tuple[Any, ...]], Any]) -> None:
@@ -86,18 +100,29 @@ class Keys:
         self._decode, self._shown = decode, shown
         self._known: dict[bytes, Key] = {}
         self.current: list[Key] = []
+        self.stored = StoredKeys.of([], [])
 
-    def see(self, stored: list[bytes], locators: list[int]) -> list[Key]:
-        """Give the keys of these UnsafeRows, all different; they become the current ones."""
-        known = self._known
-        new = [i for i, data in enumerate(stored) if data not in known]
-        if new:
-            columns = self._decode(bytes_of([stored[i] for i in new]))
-            for i, values in zip(new, zip(*columns, strict=True), strict=True):
-                known[stored[i]] = Key(stored[i], locators[i], self._shown(values))
-        self.current = [known[data] for data in stored]
+    def see(self, stored: StoredKeys) -> list[Key]:
+        """Give these keys, all different, one by one; they become the current ones."""
+        data, known = stored.data.to_pylist(), self._known
+        keys = list(map(known.get, data))
+        new = [i for i, key in enumerate(keys) if key is None]
+        if new and len(new) == len(data):  # as in the first batch of a task
+            self.current = self._made(data, stored)
+        else:
+            if new:
+                self._made([data[i] for i in new], stored.take(np.array(new)))
+                keys = list(map(known.get, data))
+            self.current = cast(list[Key], keys)
+        self.stored = stored
         return self.current
 
     def forget(self, kept: Iterable[Key]) -> None:
         """Forget all keys but the current ones and these."""
         self._known = {key.data: key for key in (*self.current, *kept)}
+
+    def _made(self, data: list[bytes], stored: StoredKeys) -> list[Key]:
+        values = zip(*self._decode(bytes_of_column(stored.data)), strict=True)
+        keys = list(map(Key, data, stored.locators.tolist(), map(self._shown, values)))
+        self._known.update(zip(data, keys, strict=True))
+        return keys

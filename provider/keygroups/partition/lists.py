@@ -16,7 +16,7 @@ from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkColumns, ChunkRows
 from keygroups.partition.entry_columns import ColumnForm, Move, appended
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.items import join_items, stored_items
-from keygroups.partition.keys import Key
+from keygroups.partition.keys import Key, StoredKeys
 from keygroups.partition.sealed import Sealed
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
@@ -122,8 +122,8 @@ class FileLists:
 
     def _exist(self, keys: list[Key]) -> list[bool]:
         exist = np.zeros(len(keys), np.bool_)
-        locators = np.fromiter((key.locator for key in keys), np.uint64, len(keys))
-        for found in self.sealed.find(locators, pa.array([key.data for key in keys], pa.binary()), values=False):
+        stored = StoredKeys.of_keys(keys)
+        for found in self.sealed.find(stored.locators, stored.data, values=False):
             exist[found.wanted] = ~is_tombstone(found.block, found.rows)
         return list(map(bool, exist))
 

@@ -12,10 +12,11 @@ import numpy as np
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.order import order_of
 from keygroups.keyed.tables import Entry
-from keygroups.partition.block_rows import Place, RowBytes, Span, is_tombstone, newest_in, values_of
+from keygroups.partition.block_rows import Place, RowBytes, is_tombstone, values_of
 from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkRows
 from keygroups.partition.forms import copier, entry_form
 from keygroups.partition.keys import Key
+from keygroups.partition.locator_rows import LocatorRows, Row, newest_in
 from keygroups.partition.names import PAIR_HEAD, Names, pair, prefix
 from keygroups.partition.sealed import Sealed
 from keygroups.segment.read_ahead import will_read_column, will_read_rows
@@ -37,19 +38,19 @@ class _Entries:
         written: The rows of those that were written.
         cleared: What is stored is gone.
         is_stored: Whether the version has an entry, for those of which that is known.
-        spans: Where the rows of the key lie, once one was looked for.
+        rows: Those with the locator, once one was looked for, the newest segment first.
         stored: Stored second keys by their rows, and the place of each, once all were asked for.
         order: Second keys of all entries in their order, each after what it is sorted by, once it was asked for.
     """
 
-    __slots__ = ("cleared", "is_stored", "known", "locator", "order", "spans", "stored", "written")
+    __slots__ = ("cleared", "is_stored", "known", "locator", "order", "rows", "stored", "written")
 
     def __init__(self, locator: int) -> None:
         self.locator = locator
         self.known: dict[bytes, tuple[Any, Entry | None]] = {}
         self.written: dict[bytes, None] = {}
         self.is_stored: dict[bytes, bool] = {}
-        self.spans: list[list[Span]] | None = None
+        self.rows: list[list[LocatorRows]] | None = None
         self.cleared = False
         self.stored: dict[bytes, tuple[Any, Place]] | None = None
         self.order: list[tuple[Any, Any]] | None = None
@@ -78,8 +79,8 @@ class FileMaps:
         entries, row = self._of(key), self.names.row(name)
         known = entries.known.get(row)
         if known is None:
-            place = None if entries.cleared else self._place(key, entries, row)
-            entry = None if place is None else self.form.decode_one(RowBytes(place.block.value)(place.row))
+            value = None if entries.cleared else self._value(key, entries, row)
+            entry = None if value is None else self.form.decode_one(value)
             known = entries.known[row] = self._name(name), entry
         return self._copy(known[1])
 
@@ -243,19 +244,19 @@ class FileMaps:
                         if not dead[i]:
                             yield row, Place(block, start + i)
 
-    def _place(self, key: Key, entries: _Entries, row: bytes) -> Place | None:
+    def _value(self, key: Key, entries: _Entries, row: bytes) -> bytes | None:
+        """The stored value of a second key."""
         if entries.stored is not None:
-            found = entries.stored.get(row)
-            return None if found is None else found[1]
-        place = self._newest(entries, pair(key.data, row))
-        entries.is_stored[row] = place is not None
-        return place
+            known = entries.stored.get(row)
+            return None if known is None else RowBytes(known[1].block.value)(known[1].row)
+        found = self._newest(entries, pair(key.data, row))
+        entries.is_stored[row] = found is not None
+        return None if found is None else found.value()
 
-    def _newest(self, entries: _Entries, stored: bytes) -> Place | None:
-        if entries.spans is None:
-            entries.spans = list(self.sealed.ranges(entries.locator))
-        place = newest_in(entries.spans, stored)
-        return None if place is None or is_tombstone(place.block, np.array([place.row]))[0] else place
+    def _newest(self, entries: _Entries, stored: bytes) -> Row | None:
+        if entries.rows is None:
+            entries.rows = [list(map(LocatorRows, spans)) for spans in self.sealed.ranges(entries.locator)]
+        return newest_in(entries.rows, stored)
 
     def _exists(self, entries: _Entries, row: bytes, stored: bytes) -> bool:
         known = entries.is_stored.get(row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -124,7 +125,7 @@ class PartitionTask:
 
     def see(self, stored: StoredKeys) -> list[Key]:
         """Give the keys, one by one; they become the current ones."""
-        return self.keys.see(stored.data.to_pylist(), stored.locators.tolist())
+        return self.keys.see(stored)
 
     def spill(self) -> None:
         """Move writes from memory to disk."""
@@ -157,6 +158,6 @@ class PartitionTask:
 def _shown(key: spark.StructType) -> Callable[[tuple[Any, ...]], Any]:
     """What users see of a key: the value of a column, or a row of several."""
     if len(key.fields) == 1:
-        return lambda values: values[0]
+        return itemgetter(0)
     make = spark.Row(*key.names)
     return lambda values: make(*values)

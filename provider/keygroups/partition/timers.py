@@ -15,7 +15,7 @@ from pyspark.sql import types as spark
 
 from keygroups.partition.block_rows import Span, is_tombstone
 from keygroups.partition.chunks import ChunkRows
-from keygroups.partition.keys import Key, Keys, hashed_locator
+from keygroups.partition.keys import Key, Keys, StoredKeys, hashed_locator
 from keygroups.partition.names import PAIR_HEAD
 from keygroups.partition.sealed import Bound, Sealed
 
@@ -153,7 +153,8 @@ class FileTimers:
 
     def _seen(self, data: list[bytes], key_groups: list[int]) -> list[Key]:
         locators = {one: hashed_locator(group, one) for one, group in zip(data, key_groups, strict=True)}
-        keys = {key.data: key for key in self._keys.see(list(locators), list(locators.values()))}
+        seen = self._keys.see(StoredKeys.of(list(locators), list(locators.values())))
+        keys = {key.data: key for key in seen}
         return [keys[one] for one in data]
 
 

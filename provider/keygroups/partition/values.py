@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from keygroups.keyed.forms import copy_of
 from keygroups.keyed.tables import Columns, Entry
@@ -12,7 +11,7 @@ from keygroups.partition.block_rows import is_tombstone, values_of
 from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkColumns, ChunkRows
 from keygroups.partition.entry_columns import ColumnForm, EntryColumns, Move
 from keygroups.partition.forms import copier, entry_form
-from keygroups.partition.keys import Key, Keys
+from keygroups.partition.keys import Key, Keys, StoredKeys
 from keygroups.partition.sealed import Sealed
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
@@ -90,7 +89,8 @@ class FileValues:
         return self._rows() if columns is None else columns
 
     def _rows(self) -> ChunkRows:
-        self._look_up([key for key in self._written if key not in self._stored])
+        unknown = [key for key in self._written if key not in self._stored]
+        self._look_up(unknown, StoredKeys.of_keys(unknown))
         rows, keys = ChunkRows(), list(self._written)
         for at in range(0, len(keys), ROWS_AT_ONCE):
             written = [(key, self._entries.pop(key)) for key in keys[at : at + ROWS_AT_ONCE]]
@@ -118,23 +118,29 @@ class FileValues:
 
     def _fetch(self, key: Key) -> None:
         self._leave_columns()
-        missing = [one for one in self._keys.current if one not in self._entries]
-        if key not in self._entries and key not in missing:
-            missing.append(key)
-        self._look_up(missing, decode=True)
+        self._look_up(*self._missing(), decode=True)
+        if key not in self._entries:  # of a timer
+            self._look_up([key], StoredKeys.of_keys([key]), decode=True)
 
-    def _look_up(self, keys: list[Key], *, decode: bool = False) -> None:
+    def _missing(self) -> tuple[list[Key], StoredKeys]:
+        """The current keys that were neither read nor written."""
+        keys, stored, known = self._keys.current, self._keys.stored, self._entries
+        if not known:
+            return keys, stored
+        missing = [i for i, key in enumerate(keys) if key not in known]
+        return [keys[i] for i in missing], stored.take(np.array(missing, np.int64))
+
+    def _look_up(self, keys: list[Key], stored: StoredKeys, *, decode: bool = False) -> None:
         """Find out which keys are stored, and read what they have."""
         if not keys:
             return
-        self._stored.update(dict.fromkeys(keys, False))
-        if decode:
-            self._entries.update(dict.fromkeys(keys))
-        locators = np.fromiter((key.locator for key in keys), np.uint64, len(keys))
-        for found in self.sealed.find(locators, pa.array([key.data for key in keys], pa.binary()), values=decode):
+        is_stored = np.zeros(len(keys), np.bool_)
+        for found in self.sealed.find(stored.locators, stored.data, values=decode):
             live = ~is_tombstone(found.block, found.rows)
-            present = [keys[i] for i in found.wanted[live].tolist()]
-            self._stored.update(dict.fromkeys(present, True))
+            is_stored[found.wanted[live]] = True
             if decode:
                 entries = self.form.decode(values_of(found.block, found.rows[live]))
-                self._entries.update(zip(present, entries, strict=True))
+                self._entries.update(zip([keys[i] for i in found.wanted[live].tolist()], entries, strict=True))
+        self._stored.update(zip(keys, is_stored.tolist(), strict=True))
+        if decode and not is_stored.all():
+            self._entries.update(dict.fromkeys(keys[i] for i in np.flatnonzero(~is_stored).tolist()))

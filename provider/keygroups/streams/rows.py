@@ -88,7 +88,7 @@ def _of_rows(
         keys = task.see(stored)
         for start in range(0, batch.num_rows, OUTPUT_ROWS):
             part = batch.slice(start, OUTPUT_ROWS)
-            row_keys = [keys[group] for group in groups[start : start + OUTPUT_ROWS].tolist()]
+            row_keys = list(map(keys.__getitem__, groups[start : start + OUTPUT_ROWS].tolist()))
             rows = zip(row_keys, rows_of(part), _times(part, operator.event_time), strict=True)
             yield task.process(rows, part.num_rows)
             memory.bound(task)
