@@ -74,9 +74,9 @@ def test_a_list_that_is_changed_later() -> None:
 
 
 def test_a_row_that_is_used_again() -> None:
-    wanted = [{"k": "a", "n": n} for n in range(6)]
-    assert in_harness(Again) == [("a", row["n"]) if row["n"] % 3 == 1 else row for row in wanted]
-    assert in_batches(Again, "k string, n bigint") == wanted
+    rows = [{"k": "a", "n": n} for n in range(6)]
+    assert in_harness(Again) == [("a", n) if n % 3 == 1 else row for n, row in enumerate(rows)]
+    assert in_batches(Again, "k string, n bigint") == rows
 
 
 @pytest.mark.parametrize(
