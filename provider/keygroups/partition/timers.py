@@ -153,8 +153,7 @@ class FileTimers:
 
     def _seen(self, data: list[bytes], key_groups: list[int]) -> list[Key]:
         locators = {one: hashed_locator(group, one) for one, group in zip(data, key_groups, strict=True)}
-        seen = self._keys.see(StoredKeys.of(list(locators), list(locators.values())))
-        keys = {key.data: key for key in seen}
+        keys = dict(zip(locators, self._keys.see(StoredKeys.of(list(locators), list(locators.values()))), strict=True))
         return [keys[one] for one in data]
 
 
