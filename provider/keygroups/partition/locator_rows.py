@@ -4,43 +4,37 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from keygroups.partition.block_rows import RowBytes, Span
-
-ROWS_A_LOOKUP: Final = 16
-"""Rows for each lookup so far, up to which all keys are read: among 1,000 rows that takes 30 us, a lookup without it
-4 us, with it 0.7 us. It bounds what one lookup adds to the worker's memory as well."""
+from keygroups.partition.block_rows import RowBytes, Span, fixed_width
 
 
 class LocatorRows:
     """Rows of one block with the same locator, in the order of their keys.
 
+    Among 1,000 rows numpy finds a key in 0.5 us where all have the same width, and a binary search in Python in 3.4 us.
+
     Args:
         span: Where they lie.
     """
 
-    __slots__ = ("_block", "_end", "_has_tombstones", "_key_at", "_keys", "_lookups", "_start", "_value_at")
+    __slots__ = ("_block", "_end", "_has_tombstones", "_key_at", "_keys", "_start", "_value_at")
 
     def __init__(self, span: Span) -> None:
         """See the class."""
         self._block, self._start, self._end = span
+        keys = fixed_width(self._block.key)
+        self._keys = None if keys is None else keys[self._start : self._end]
         self._key_at, self._value_at = RowBytes(self._block.key), RowBytes(self._block.value)
         self._has_tombstones = self._block.value.null_count > 0
-        self._keys: list[bytes] | None = None
-        self._lookups = 0
 
     def find(self, key: bytes) -> int | None:
         """Give the row of a key, None if it has none."""
-        start, end, keys = self._start, self._end, self._keys
-        if keys is not None:
-            at = bisect_left(keys, key)
-            return start + at if at < len(keys) and keys[at] == key else None
-        self._lookups += 1
-        if self._lookups * ROWS_A_LOOKUP > end - start:
-            self._keys = self._block.key.slice(start, end - start).to_pylist()
-            return self.find(key)
-        row = bisect_left(range(end), key, start, end, key=self._key_at)
+        start, end = self._start, self._end
+        if self._keys is None:
+            row = bisect_left(range(end), key, start, end, key=self._key_at)
+        else:
+            row = start + int(self._keys.searchsorted(key))
         return row if row < end and self._key_at(row) == key else None
 
     def value(self, row: int) -> bytes:
