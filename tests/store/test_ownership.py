@@ -43,7 +43,7 @@ def test_a_scan_of_a_session_that_has_ended_touches_no_memory(spark: SparkSessio
     for scan in (driver.rows, lambda: driver.rows_of("a")):
         with pytest.raises(Py4JJavaError, match="is closed"):
             scan()
-    assert memory.bytes() == before
+    assert memory.bytes() <= before  # less, if what an earlier test released was freed meanwhile
     driver.close()
 
 
