@@ -14,6 +14,7 @@ WHEELED := dist/.built
 SCALA := $(shell find jvm-shim -name __pycache__ -prune -o \( -type d -o -name '*.scala' \) -print)
 PYFILES := $(shell find $(PACKAGE) -name jars -prune -o -name __pycache__ -prune -o -type f -print)
 ARGS ?=
+CAMPAIGN := PYTHONPATH=tests:provider $(BIN)/python -m campaigns
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
@@ -41,35 +42,35 @@ test: setup $(OLDER_JAR) ## Run the everyday tests (ARGS=... goes to pytest)
 
 test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark, and go on from its checkpoints on the newer
 	SPARK_HOME=$(abspath $(OLDER)/pyspark) PYTHONPATH=$(abspath $(OLDER)) \
-	  $(BIN)/python -m pytest -m "not slow" tests/differential $(ARGS)
-	$(BIN)/python -m pytest tests/older
+	  $(BIN)/python -m pytest -m "not slow" tests/integration/differential $(ARGS)
+	$(BIN)/python -m pytest tests/integration/upgrade
 
 test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too (ARGS=... goes to pytest)
 	$(BIN)/python -m pytest $(ARGS)
 
 fuzz: setup ## Feed mutated files to everything that reads a checkpoint (ARGS="--inputs 1000000 --seed 1")
-	PYTHONPATH=tests $(BIN)/python -m fuzz $(ARGS)
+	$(CAMPAIGN).fuzz $(ARGS)
 
 bench: setup ## Measure Spark's providers and this one in one run
-	$(BIN)/python tests/bench/run.py $(ARGS)
+	$(CAMPAIGN).bench.run $(ARGS)
 
 bench-table: $(INSTALLED) ## Write the tables of README and docs from the newest results (ARGS=FILE keeps a run first)
-	$(BIN)/python tests/bench/publish.py $(ARGS)
+	$(CAMPAIGN).bench.publish $(ARGS)
 
 bench-keyed: setup ## Measure keyed functions beside PyFlink, bytewax, Pathway and Spark's own (ARGS="--only NAME")
-	PYTHONPATH=tests:provider $(BIN)/python -m keyed_bench.run $(ARGS)
+	$(CAMPAIGN).keyed_bench.run $(ARGS)
 
 conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME", "--missing")
-	PYTHONPATH=tests $(BIN)/python -m conformance $(ARGS)
+	$(CAMPAIGN).conformance $(ARGS)
 
 faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --query NAME --times N --seed S")
-	PYTHONPATH=tests:provider $(BIN)/python -m faults.run $(ARGS)
+	$(CAMPAIGN).faults.run $(ARGS)
 
 soak: setup ## Run 2,000 batches, check that nothing grows, and write docs/soak.md (ARGS="--batches N --period N")
-	PYTHONPATH=tests:provider $(BIN)/python -m soak.run $(ARGS)
+	$(CAMPAIGN).soak.run $(ARGS)
 
 sizing: setup ## Measure what a million rows of state cost, for docs/sizing.md (ARGS="--rows N --text BYTES")
-	PYTHONPATH=tests:provider $(BIN)/python -m docs.sizing $(ARGS)
+	$(CAMPAIGN).sizing $(ARGS)
 
 lint: $(INSTALLED) ## Check format, style, types and layers
 	$(BIN)/ruff format --check .

@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     seed = os.environ.get("KEYGROUPS_SEED", "1")
     group.addoption("--pair", default=pair, help=f"providers to compare, two or more of {','.join(PROVIDERS)}")
     group.addoption("--seed", default=seed, type=int, help="seed of the input")
-    servers = "S3 server of tests/remote: moto comes from PyPI, versitygw is built with Go, which has to be installed"
+    servers = "S3 server of the tests: moto comes from PyPI, versitygw is built with Go, which has to be installed"
     group.addoption("--s3", default="moto", choices=["moto", "versitygw"], help=servers)
 
 

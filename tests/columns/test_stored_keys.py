@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import types as spark_types
 
-from fuzz.samples import encoder
+from campaigns.fuzz.samples import encoder
 from keygroups.columns.stored_keys import KeyForm
 from keygroups.rows.encode import row_encoder
 from keygroups.state.types import parse_type

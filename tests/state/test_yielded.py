@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pyspark.sql import Row
 
+from integration.streams.functions import LATE
 from keygroups.functions import Context, KeyedProcessFunction, RuntimeContext
 from keygroups.keyed.yielded import copied
 from keygroups.state import StateError, ValueStateDescriptor
@@ -18,7 +19,6 @@ from keygroups.streams.rows import _in_batches
 from keygroups.streams.side_outputs import row_of
 from keygroups.streams.spec import Operator
 from keygroups.testing import KeyedHarness
-from streams.functions import LATE
 
 ROWS = [Row(k="a", n=n) for n in range(6)]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import xxhash
 
-from fuzz.samples import column, encoder, schema
-from fuzz.unsafe import packed
+from campaigns.fuzz.samples import column, encoder, schema
+from campaigns.fuzz.unsafe import packed
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.names import FileName
 from keygroups.segment.block import Block

@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from fuzz.samples import encoder
+from campaigns.fuzz.samples import encoder
 from keygroups.checkpoint.manifest import BlockRef, FileRef, Part, read_manifest
 from keygroups.columns.kinds import Field, fields_of
 from keygroups.columns.rows import columns_type, to_rows

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fuzz.forge import AnyNumber, Forged
-from fuzz.samples import block, checkpoint_file, contents, named
+from campaigns.fuzz.forge import AnyNumber, Forged
+from campaigns.fuzz.samples import block, checkpoint_file, contents, named
 from keygroups.checkpoint.files import blocks_of
 from keygroups.checkpoint.manifest import FileRef, read_manifest
 from keygroups.checkpoint.names import FileName

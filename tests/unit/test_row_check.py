@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fuzz.samples import CATALOG, column, contents, encoder, listed, schema
-from fuzz.unsafe import packed as row
+from campaigns.fuzz.samples import CATALOG, column, contents, encoder, listed, schema
+from campaigns.fuzz.unsafe import packed as row
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.checkpoint.row_check import RowCheck
 from keygroups.segment.block import Block
