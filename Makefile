@@ -14,13 +14,18 @@ WHEELED := dist/.built
 SCALA := $(shell find jvm-shim -name __pycache__ -prune -o \( -type d -o -name '*.scala' \) -print)
 PYFILES := $(shell find $(PACKAGE) -name jars -prune -o -name __pycache__ -prune -o -type f -print)
 ARGS ?=
+# Tests of one file run in one process: they share what it starts. Folders with long tests come first, in their order.
+PYTEST := $(BIN)/python -m pytest
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+WITHOUT_SPARK := tests/columns tests/rows tests/state tests/unit
+ON_OLDER := SPARK_HOME=$(abspath $(OLDER)/pyspark) PYTHONPATH=$(abspath $(OLDER))
 CAMPAIGN := PYTHONPATH=tests:provider $(BIN)/python -m campaigns
 
 export PYSPARK_PYTHON := $(abspath $(BIN)/python)
 unexport PYTHONHOME PYTHONPATH SPARK_CONF_DIR SPARK_HOME
 
 .DEFAULT_GOAL := help
-.PHONY: help setup jar jars demo demo-state test test-older test-all bench bench-table bench-keyed conformance faults fuzz soak sizing lint format docs wheel clean
+.PHONY: help setup jar jars demo demo-state check test test-older test-all bench bench-table bench-keyed conformance faults fuzz soak sizing lint format docs wheel clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,16 +42,19 @@ demo: setup ## Stream the flights of 2013 through the provider and check the ans
 demo-state: setup ## Stream the flights through a keyed function, and check the answer against a batch job
 	$(BIN)/python -m keygroups.demo --state $(ARGS)
 
+check: lint $(JAR) ## Lint, types, the tests without Spark, and one query beside Spark's provider: 3 minutes
+	$(PYTEST) -q -m "not slow" $(PARALLEL) "tests/integration/differential/test_operators.py::test_same_answers[grouped update]" $(WITHOUT_SPARK) $(ARGS)
+
 test: setup $(OLDER_JAR) ## Run the everyday tests (ARGS=... goes to pytest)
-	$(BIN)/python -m pytest -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(PARALLEL) $(ARGS)
 
-test-older: setup $(OLDER_JAR) ## Run the differential suite on the older Spark, and go on from its checkpoints on the newer
-	SPARK_HOME=$(abspath $(OLDER)/pyspark) PYTHONPATH=$(abspath $(OLDER)) \
-	  $(BIN)/python -m pytest -m "not slow" tests/integration/differential $(ARGS)
-	$(BIN)/python -m pytest tests/integration/upgrade
+test-older: setup $(OLDER_JAR) ## Run a case of each operator on the older Spark, and go on from its checkpoints on the newer
+	$(ON_OLDER) $(PYTEST) -m core -n 2 tests/integration/differential -k same_answers $(ARGS)
+	$(PYTEST) -n 2 tests/integration/upgrade -k older
 
-test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too (ARGS=... goes to pytest)
-	$(BIN)/python -m pytest $(ARGS)
+test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too, and the differential suite on the older Spark
+	$(PYTEST) $(PARALLEL) $(ARGS)
+	$(ON_OLDER) $(PYTEST) -m "not slow" tests/integration/differential
 
 fuzz: setup ## Feed mutated files to everything that reads a checkpoint (ARGS="--inputs 1000000 --seed 1")
 	$(CAMPAIGN).fuzz $(ARGS)

@@ -37,9 +37,23 @@ _SELDOM: Final = {
 }
 """Another case has the same operator every day; these run in make test-all."""
 
-by_name = pytest.mark.parametrize(
-    "case", [pytest.param(c, id=c.name, marks=[pytest.mark.slow] * (c.name in _SELDOM)) for c in EVERYDAY]
-)
+_CORE: Final = {
+    "grouped update",
+    "window append",
+    "dedupe within watermark",
+    "sessions append",
+    "join inner unbounded",
+    "groups append",
+    "transform with ttl",
+}
+"""One case of each operator: they run on the older Spark every day too."""
+
+
+def _marks(case: Case) -> list[pytest.MarkDecorator]:
+    return [pytest.mark.slow] * (case.name in _SELDOM) + [pytest.mark.core] * (case.name in _CORE)
+
+
+by_name = pytest.mark.parametrize("case", [pytest.param(c, id=c.name, marks=_marks(c)) for c in EVERYDAY])
 """Parametrizes a test by case."""
 
 ALL: list[Case] = EVERYDAY + [case for module in _MODULES for case in module.MORE_CASES]

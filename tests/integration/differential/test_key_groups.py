@@ -1,9 +1,7 @@
-"""Every row of every operator lies in the partition, and in our files in the key group, of its partition columns."""
+"""The checks of partitions and key groups notice what is wrong; the hash is that of Spark's partitioning."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -13,44 +11,10 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from integration.differential.cases import by_name
-from support.case import Case
-from support.engine import Outcome
 from support.events import KEY_TYPES, SCHEMA, Shape, random_batches
-from support.partitioning import Placement, hashes, misplaced, placements
-from support.run import Run
-from support.state import Store, stores
-from support.state_files import StateFile, live_key_groups, read_state_files
-
-
-@by_name
-def test_rows_lie_where_spark_partitions_them(case: Case, outcome: Callable[[Case], Outcome]) -> None:
-    run, placed = outcome(case).runs[0], 0
-    for store in stores(run.spark, run.checkpoint):
-        rows = placements(run.spark, run.checkpoint, store)
-        wrong = misplaced(rows, store.partitions)
-        assert not wrong, f"{run.checkpoint}: {store}: {len(wrong)} of {len(rows)} rows, such as {wrong[0]}"
-        if run.provider == "keygroups":
-            _assert_files(run, store, rows)
-        placed += len(rows)
-    assert placed, f"{run.checkpoint}: no row of state"
-
-
-def _assert_files(run: Run, store: Store, rows: list[Placement]) -> None:
-    """The columns of the files agree with each other, and with what the state reader shows of the last version."""
-    hashed = all(row.h is not None for row in rows)
-    expected = hashes(rows)
-    for partition in range(store.partitions if hashed else 1):  # Spark runs one task where all rows go to partition 0
-        files = list(read_state_files(run.checkpoint, store, partition))
-        assert files, f"{run.checkpoint}: {store}: no file in partition {partition}"
-        for file in files:
-            assert not file.broken_rules(partition, store), str(file.path)
-        if hashed and not store.variable:  # a variable is one of several families
-            live = live_key_groups(run.checkpoint, store, partition, run.last_batch() + 1)
-            groups: Counter[int] = Counter()
-            for h, count in expected.get(partition, Counter()).items():
-                groups[h % files[0].manifest["max_parallelism"]] += count
-            assert live == groups, f"{run.checkpoint}: {store}, partition {partition}"
+from support.partitioning import Placement, misplaced
+from support.state import Store
+from support.state_files import StateFile
 
 
 def test_a_misplaced_row_is_noticed() -> None:

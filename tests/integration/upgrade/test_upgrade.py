@@ -88,7 +88,9 @@ def test_a_checkpoint_of_the_older_spark_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("older", "ours", "theirs"), [(True, "4.3", "4.2"), (False, "4.2", "4.3")])
-def test_a_jar_that_meets_another_spark_says_so(tmp_path: Path, older: bool, ours: str, theirs: str) -> None:
+def test_a_jar_of_the_older_spark_or_the_newer_says_so_on_the_other(
+    tmp_path: Path, older: bool, ours: str, theirs: str
+) -> None:
     line = _last_line("count.py", jar_path(ours), tmp_path, older=older)
     assert f"is built for Spark {ours} and this is Spark {theirs}" in line
     assert "use the jar that 'keygroups conf' names for it" in line
