@@ -12,17 +12,16 @@ import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 from pyspark.sql import types as spark_types
 
 from keygroups.columns.hashes import xxh64
 from keygroups.columns.kinds import Fields, fields_of
-from keygroups.columns.rows import columns_type, to_columns, to_rows
+from keygroups.columns.rows import columns_type, to_columns
 from keygroups.columns.slots import join, split
 from keygroups.rows.encode import row_encoder
 from keygroups.state.arrow import values_of
 from keygroups.state.types import parse_type
-from rows.test_unsafe_rows import SCHEMAS, present, seen
+from support.typed_rows import SCHEMAS, present, seen, shown
 
 FLAT = SCHEMAS[:4]
 
@@ -33,15 +32,6 @@ def shape(ddl: str) -> tuple[spark_types.StructType, Fields]:
     fields = fields_of(schema.json())
     assert fields is not None
     return schema, fields
-
-
-def shown(rows: pa.Array, fields: Fields) -> pa.StructArray:
-    """The rows as columns, after a check that they come back."""
-    columns = to_columns(rows, fields)
-    assert columns is not None
-    columns.validate(full=True)
-    assert to_rows(columns, fields).cast(pa.binary()).equals(rows.cast(pa.binary()))
-    return columns
 
 
 @pytest.mark.parametrize("ddl", SCHEMAS, ids=range(len(SCHEMAS)))
@@ -62,32 +52,6 @@ def test_rows_come_back(ddl: str) -> None:
             assert [seen(row) for row in found] == [seen(row) for row in expected]
 
     check()
-
-
-UNCOMMON = {
-    "intervals": ["make_dt_interval(0, id, 1, 2.5)", "make_ym_interval(id, 3)", "null"],
-    "decimals": [
-        "cast(id as decimal(38,0)) - 5",
-        "if(id % 3 = 0, null, cast(-id as decimal(25,4)))",
-        "cast(9223372036854775807 as decimal(20,0)) * id",
-        "cast(-9223372036854775808 as decimal(38,0))",
-        "cast(-99999999999999999999999999999999999999 as decimal(38,0))",
-        "cast(id * 256 - 128 as decimal(19,0))",
-    ],
-    "texts": ["cast(cast(id as string) as char(3))", "cast(concat('a', id) as string) collate utf8_lcase"],
-    "nested": ["if(id % 2 = 0, null, named_struct('x', id))", "parse_json(cast(id as string))", "array(id, null)"],
-    "numbers": ["cast('NaN' as double)", "cast(-0.0 as float)", "id % 2 = 0"],
-}
-
-
-@pytest.mark.parametrize("name", UNCOMMON)
-def test_other_types_of_spark(spark: SparkSession, name: str) -> None:
-    frame: Any = spark.range(-20, 200).selectExpr(*UNCOMMON[name])
-    helper: Any = spark._jvm
-    rows = [bytes(row) for row in helper.keygroups.tests.UnsafeRows.of(frame._jdf)]
-    fields = fields_of(frame._jdf.schema().json())
-    assert fields is not None
-    shown(pa.array(rows, pa.binary()), fields)
 
 
 def test_the_bits_of_numbers_stay() -> None:

@@ -17,7 +17,7 @@ from campaigns.fuzz.samples import encoder
 from keygroups.columns.stored_keys import KeyForm
 from keygroups.rows.encode import row_encoder
 from keygroups.state.types import parse_type
-from rows.test_unsafe_rows import present
+from support.typed_rows import present
 
 FORMATS = {"tinyint": "b", "smallint": "h", "int": "i", "bigint": "q", "float": "f", "double": "d", "boolean": "?"}
 

@@ -18,7 +18,7 @@ from keygroups.rows.encode import row_encoder
 from keygroups.state.arrays import array_maker
 from keygroups.state.arrow import values_of
 from keygroups.state.types import parse_type
-from rows.test_unsafe_rows import SCHEMAS, present, seen
+from support.typed_rows import SCHEMAS, present, seen
 
 
 def rows_of(packed: Packed) -> list[bytes]:

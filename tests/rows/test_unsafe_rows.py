@@ -1,112 +1,18 @@
-"""UnsafeRows made in Python against those that Spark makes, byte by byte."""
+"""UnsafeRows made in Python; `integration/rows` compares them with those that Spark makes, byte by byte."""
 
 from __future__ import annotations
 
 import datetime as dt
-import math
 import time
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
-from pyspark.sql import Row, SparkSession
 from pyspark.sql import types as spark_types
 
 from keygroups.errors import SettingError
-from keygroups.keyed.forms import frozen
-from keygroups.rows.decimals import scaled
 from keygroups.rows.decode import bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
 from keygroups.rows.scalars import micros_of
 from keygroups.state.types import parse_type
-
-SCHEMAS = [
-    "a boolean, b tinyint, c smallint, d int, e bigint",
-    "a float, b double, c date, d timestamp, e timestamp_ntz",
-    "a decimal(18,3), b decimal(38,10), c decimal(20,0), d bigint",
-    "a string, b binary, c string",
-    "a struct<x bigint, y string, z struct<u int>>, b string",
-    "a array<int>, b array<string>, c array<boolean>, d array<double>, e array<array<bigint>>, f array<decimal(38,2)>",
-    "a map<string,bigint>, b map<int,struct<x string, y double>>, c array<map<bigint,array<string>>>",
-    ", ".join(f"c{i} bigint" for i in range(70)),
-]
-
-
-def whole(bits: int) -> st.SearchStrategy[int]:
-    return st.integers(-(1 << bits - 1), (1 << bits - 1) - 1)
-
-
-def value_of(kind: spark_types.DataType) -> st.SearchStrategy[Any]:
-    """Values of a type, None among them."""
-    return st.none() | present(kind)
-
-
-def present(kind: spark_types.DataType) -> st.SearchStrategy[Any]:
-    match kind:
-        case spark_types.StructType():
-            make = Row(*kind.names)
-            return st.tuples(*(value_of(f.dataType) for f in kind.fields)).map(lambda values: make(*values))
-        case spark_types.ArrayType():
-            return st.lists(value_of(kind.elementType), max_size=5)
-        case spark_types.MapType():
-            return st.dictionaries(
-                present(kind.keyType), value_of(kind.valueType), max_size=1
-            )  # Spark's order of more differs
-        case spark_types.DecimalType():
-            limit = 10**kind.precision - 1
-            return st.integers(-limit, limit).map(lambda number: scaled(number, kind.scale))
-    return SIMPLE[type(kind)]
-
-
-FIRST, LAST = (dt.datetime.fromisoformat(text) for text in ("1970-01-02", "2200-01-01"))
-TIMES = st.datetimes(FIRST, LAST)
-SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
-    spark_types.BooleanType: st.booleans(),
-    spark_types.ByteType: whole(8),
-    spark_types.ShortType: whole(16),
-    spark_types.IntegerType: whole(32),
-    spark_types.LongType: whole(64),
-    spark_types.FloatType: st.floats(width=32).map(lambda x: math.nan if math.isnan(x) else x),  # we write one NaN only
-    spark_types.DoubleType: st.floats().map(lambda x: math.nan if math.isnan(x) else x),
-    spark_types.DateType: st.dates(dt.date(1800, 1, 1), dt.date(2200, 1, 1)),
-    spark_types.TimestampType: TIMES,
-    spark_types.TimestampNTZType: TIMES,
-    spark_types.StringType: st.text(st.characters(codec="utf-8"), max_size=20),
-    spark_types.BinaryType: st.binary(max_size=20),
-}
-
-
-@pytest.mark.parametrize("ddl", SCHEMAS, ids=range(len(SCHEMAS)))
-def test_rows_are_those_of_spark(spark: SparkSession, ddl: str) -> None:
-    """The same bytes as Spark's, from which the same values come back."""
-    schema = parse_type(ddl)
-    assert isinstance(schema, spark_types.StructType)
-    encode, decode = row_encoder(schema), row_decoder(schema)
-    helper: Any = spark._jvm
-
-    @settings(max_examples=3, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))
-    @given(st.lists(present(schema), min_size=1, max_size=60))
-    def check(rows: list[Any]) -> None:
-        frame: Any = spark.createDataFrame(rows, schema)
-        expected = [bytes(row) for row in helper.keygroups.tests.UnsafeRows.of(frame._jdf)]
-        found = encode(rows)
-        assert [row.hex() for row in found] == [row.hex() for row in expected]
-        columns = decode(bytes_of(expected))
-        for values, row in zip(zip(*columns, strict=True), rows, strict=True):
-            assert seen(values) == seen(row)
-
-    check()
-
-
-def seen(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {frozen(seen(key)): seen(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [seen(part) for part in value]
-    if isinstance(value, bytes | bytearray):
-        return type(value), value
-    return "NaN" if isinstance(value, float) and math.isnan(value) else value
 
 
 def test_entries_of_a_map_keep_their_order() -> None:
