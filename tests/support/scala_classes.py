@@ -38,7 +38,18 @@ def _compile(sources: list[Path], folder: Path, target: Path, jar: Path | None) 
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     jars = f"{Path(pyspark.__file__).parent}/jars/*" + (f":{jar}" if jar else "")
-    command = ["java", "-cp", jars, "scala.tools.nsc.Main", "-usejavacp", "-nowarn", "-d", str(folder)]
+    command = [
+        "java",
+        "-Xss8m",
+        "-XX:+UseSerialGC",
+        "-cp",
+        jars,
+        "scala.tools.nsc.Main",
+        "-usejavacp",
+        "-nowarn",
+        "-d",
+        str(folder),
+    ]
     done = subprocess.run([*command, *map(str, sources)], capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{', '.join(s.name for s in sources)} did not compile:\n{done.stdout}{done.stderr}")

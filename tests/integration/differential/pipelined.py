@@ -12,8 +12,8 @@ from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 from keygroups.configure import configure
 
-KEYS = 8000
-BATCHES = 3
+KEYS = 3000
+BATCHES = 2
 PAYLOAD_TIMES = 300
 """Rows of 1 KB: with short ones, Spark has read the whole input before it writes the first group."""
 

@@ -14,6 +14,9 @@ from support.scala_classes import compile_classes
 
 SOURCES = Path(__file__).parent / "scala"
 UPLOADS = 2
+PROJECTED = ("DECIMAL(38,4)", "STRING COLLATE UTF8_LCASE", "FLOAT", "DOUBLE", "ARRAY<INT>", "all")
+"""Types of keys that are hashed through a projection."""
+ROWS_HASHED = 300
 OPENED = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in ("java.nio", "jdk.internal.ref")]
 """As Spark does."""
 
@@ -23,7 +26,8 @@ def lines(request: pytest.FixtureRequest, main: str) -> list[str]:
     jar = jars()[".".join(pyspark.__version__.split(".")[:2])]
     classes = compile_classes(request.config.cache.mkdir("scala-store"), SOURCES, jar)
     path = os.pathsep.join([f"{Path(pyspark.__file__).parent}/jars/*", str(jar), str(classes)])
-    command = ["java", "-Xmx128m", *OPENED, "-cp", path, f"io.keygroups.spark.{main}"]
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # each runs for seconds
+    command = ["java", "-Xmx128m", *quick, *OPENED, "-cp", path, f"io.keygroups.spark.{main}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout.splitlines()
 
 
@@ -81,3 +85,11 @@ def test_memory_outside_of_the_heap_has_a_limit_of_its_own(request: pytest.Fixtu
     """That of direct memory is the heap's: keys that are well within the budget would fail the executor."""
     taken, heap = (int(part.split()[1]) for part in lines(request, "memory.OffHeapMain")[-1].split(","))
     assert taken > 2 * heap
+
+
+def test_hash_of_every_type_of_key_is_sparks(request: pytest.FixtureRequest) -> None:
+    """By it, Spark partitions an operator's rows; most types need no projection for each session."""
+    found = dict(line.rsplit(": ", 1) for line in lines(request, "keys.KeyHashMain"))
+    assert len(found) == 22
+    for name, outcome in found.items():
+        assert outcome == f"{'projected' if name in PROJECTED else 'shared'}, {ROWS_HASHED} equal, true", name
