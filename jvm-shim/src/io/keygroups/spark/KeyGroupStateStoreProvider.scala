@@ -53,6 +53,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     val files = CheckpointFiles(operatorFolder, folder, hadoopConf, settings)
     timeToLive = TtlSettings(settings, stateStoreId, storeConfs, hadoopConf, runId, files)
     host = new StoreHost(settings, spec, files, storeConfs.minVersionsToRetain)
+    CurrentProviders.add(this, runId)
     logInfo(s"opens $stateStoreId in ${stateStoreId.storeCheckpointLocation()}")
   }
 
@@ -113,7 +114,10 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
     } catch { case NonFatal(error) => logWarning(s"version $version of $storeId could not be reported", error) }
   }
 
-  override def close(): Unit = if (host != null) host.close()
+  override def close(): Unit = if (host != null) {
+    CurrentProviders.remove(this)
+    host.close()
+  }
 
   override def toString: String = s"KeyGroupStateStoreProvider[$storeId]"
 

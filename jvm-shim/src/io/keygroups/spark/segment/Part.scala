@@ -7,20 +7,24 @@ package io.keygroups.spark.segment
  * @param ends of each block the end of these, exclusive
  */
 final class Part(val blocks: Array[Block], starts: Array[Int], ends: Array[Int]) {
-  /** Of a whole block without a look at its file. */
+  /** Of a whole block without a look at its file: a commit makes parts of all blocks of a version. */
   private val lastLocators = Array.tabulate(blocks.length) { i =>
     if (ends(i) == blocks(i).rows) blocks(i).lastLocator else blocks(i).locator(ends(i) - 1)
   }
+
+  private def firstLocator(i: Int): Long =
+    if (starts(i) == 0) blocks(i).firstLocator else blocks(i).locator(starts(i))
 
   def start(block: Int): Int = starts(block)
   def end(block: Int): Int = ends(block)
 
   /** Whether each block lies behind the one before. */
   def isInOrder: Boolean = (1 until blocks.length).forall { i =>
-    val next = blocks(i)
-    val locator = next.locator(starts(i))
-    lastLocators(i - 1) < locator ||
-      lastLocators(i - 1) == locator && compareLastKey(i - 1, null, next.keyAddress(starts(i)), next.keyLength(starts(i))) < 0
+    val locator = firstLocator(i)
+    lastLocators(i - 1) < locator || lastLocators(i - 1) == locator && {
+      val next = blocks(i)
+      compareLastKey(i - 1, null, next.keyAddress(starts(i)), next.keyLength(starts(i))) < 0
+    }
   }
 
   /** The row of a key in a block, -1 if it has none. */
