@@ -20,9 +20,11 @@ from keygroups.functions import BatchContext, BatchKeys, KeyedBatchFunction, Run
 from keygroups.state import (
     AggregateFunction,
     AggregatingStateDescriptor,
+    Duration,
     ListStateDescriptor,
     ReducingStateDescriptor,
     StateError,
+    StateTtlConfig,
     ValueStateDescriptor,
 )
 from keygroups.state.arrow import values_of
@@ -369,3 +371,22 @@ def test_a_function_that_cannot_be_opened_is_closed(harness: Any) -> None:
     with pytest.raises(ValueError, match="no connection"):
         harness(Broken(lambda *_: None), lambda row: row["key"])
     assert closed == [True]
+
+
+@pytest.mark.parametrize(("later", "found"), [(99, 1), (100, None)])
+def test_values_of_a_batch_expire_when_their_time_is_over(later: int, found: int | None) -> None:
+    """At that millisecond, as row by row."""
+    descriptor = ValueStateDescriptor("n", "bigint")
+    descriptor.enable_time_to_live(StateTtlConfig.new_builder(Duration.of_millis(100)).build())
+
+    def read_and_write(f: Any, keys: BatchKeys, batch: pa.RecordBatch) -> Any:
+        given = f.n.get_many(keys)
+        f.n.update_many(keys, batch["n"])
+        return given
+
+    running = KeyedHarness(Acting(read_and_write, n=descriptor), "key")
+    running.process_batch([{"key": "a", "n": 1}])
+    running.output.clear()
+    running.advance_processing_time(later)
+    running.process_batch([{"key": "a", "n": 2}])
+    assert [row[0] for row in running.output] == [found]
