@@ -1,4 +1,4 @@
-"""Run Spark 4.2.0's own test suites on our provider: ``make conformance``.
+"""Run Spark 4.2.0's own test suites on our provider: ``make conformance``, the core of them or with ``--full`` all.
 
 The suites come from Maven Central, Spark's classes from the pyspark package; nothing of either is kept here.
 ``suites.json`` lists the suites, and the tests that can pass on Spark's own providers only, each with the reason.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from typing import Final
 
 import click
 
@@ -16,21 +15,12 @@ from campaigns.conformance.batches import batches
 from campaigns.conformance.jvm import run_batch
 from campaigns.conformance.outcomes import Build, Outcome, Outcomes
 from campaigns.conformance.places import prepare
-from campaigns.conformance.suites import OURS, Suites
+from campaigns.conformance.suites import Suites
 from campaigns.conformance.table import PAGE, page
-
-SLICE: Final = (
-    OURS,
-    "StateStoreRDDSuite",
-    "state.ValueStateSuite",
-    "state.TimerSuite",
-    "TransformWithListStateSuite",
-)
-"""Suites for a few minutes: the provider's contract, and transformWithState."""
 
 
 def run_all(chosen: list[str], suites: Suites, outcomes: Outcomes, build: Build, jobs: int) -> list[str]:
-    """Run suites, several JVMs at once, keep each outcome, and give what is wrong with them."""
+    """Run suites, several JVMs at once, and give what is wrong with them."""
     problems: list[str] = []
     seconds = {suite: outcome.seconds for suite, outcome in outcomes.of.items() if outcome.finished}
     pool = ThreadPoolExecutor(jobs)
@@ -62,23 +52,29 @@ def report(suite: str, outcome: Outcome, suites: Suites) -> list[str]:
     return problems
 
 
+def choose(suites: Suites, only: tuple[str, ...], *, full: bool) -> list[str]:
+    """Give the suites to run: those whose names contain one of these texts, or all, or the core."""
+    if only:
+        return [suite for suite in suites.run if any(part in suite for part in only)]
+    return list(suites.run if full else suites.core)
+
+
 @click.command()
+@click.option("--full", is_flag=True, help="Run all suites (three hours), keep their outcomes and write the page.")
 @click.option("--only", multiple=True, help="Run suites whose name contains this. Repeatable.")
-@click.option("--slice", "sliced", is_flag=True, help="Run the suites of a quick check.")
 @click.option("--missing", is_flag=True, help="Run only suites that have not run to their end on this build.")
 @click.option("--jobs", default=2, show_default=True, help="JVMs at once.")
 @click.option("--table", "tabled", is_flag=True, help="Run nothing; write the table of the last outcome of each suite.")
-def main(only: tuple[str, ...], sliced: bool, missing: bool, jobs: int, tabled: bool) -> None:
-    """Run Spark's own test suites on our provider, and write docs/conformance.md."""
-    suites, outcomes, build = Suites.read(), Outcomes(), Build.current()
+def main(full: bool, only: tuple[str, ...], missing: bool, jobs: int, tabled: bool) -> None:
+    """Run the core of Spark's own test suites on our provider: half an hour."""
+    suites, outcomes, build = Suites.read(), Outcomes(keeps=full), Build.current()
     suites.require_all(prepare())
-    parts = (*only, *(SLICE if sliced else ()))
-    chosen = [suite for suite in suites.run if not parts or any(part in suite for part in parts)]
-    if missing:
-        chosen = [suite for suite in chosen if not outcomes.has(suite, build)]
+    chosen = [s for s in choose(suites, only, full=full) if not (missing and outcomes.has(s, build))]
     problems = [] if tabled else run_all(chosen, suites, outcomes, build, jobs)
-    PAGE.write_text(page(suites, outcomes.of, build))
-    click.echo(f"{len(problems)} problems; {PAGE} is written")
+    if full or tabled:
+        PAGE.write_text(page(suites, outcomes.of, build))
+        click.echo(f"{PAGE} is written")
+    click.echo(f"{len(problems)} problems")
     sys.exit(bool(problems))
 
 

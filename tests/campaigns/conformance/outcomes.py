@@ -61,11 +61,15 @@ class Outcome:
 
 
 class Outcomes:
-    """The last outcome of each suite."""
+    """The last outcome of each suite, as the file has it.
 
-    def __init__(self) -> None:
+    Args:
+        keeps: whether new ones are written to the file, whose outcomes are published.
+    """
+
+    def __init__(self, *, keeps: bool) -> None:
         """Read the file, if there is one."""
-        self._lock = threading.Lock()
+        self._keeps, self._lock = keeps, threading.Lock()
         read = json.loads(FILE.read_text()) if FILE.exists() else {}
         self.of = {suite: Outcome(**outcome) for suite, outcome in read.items()}
 
@@ -75,9 +79,11 @@ class Outcomes:
         return outcome is not None and outcome.finished and outcome.build == build
 
     def keep(self, suite: str, outcome: Outcome) -> None:
-        """Add an outcome in place of the suite's last one, and write the file."""
+        """Add an outcome in place of the suite's last one."""
         with self._lock:
             self.of[suite] = outcome
+            if not self._keeps:
+                return
             lines = [f"{json.dumps(name)}: {json.dumps(asdict(self.of[name]))}" for name in sorted(self.of)]
             unfinished = FILE.with_suffix(".tmp")
             unfinished.write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -19,6 +19,7 @@ class Suites:
     """What to do with each suite.
 
     Attributes:
+        core: suites that fail first when a provider is wrong: each operator, each kind of state, and the state reader.
         run: suites to run, each with the tests that are excluded: reasons, each with its tests.
         no_store: suites to run that open no store of our provider, each with the reason.
         left_out: suites that are not run, each with the reason.
@@ -27,13 +28,14 @@ class Suites:
     run: dict[str, dict[str, list[str]]]
     no_store: dict[str, str]
     left_out: dict[str, str]
+    core: tuple[str, ...] = ()
 
     @classmethod
     def read(cls) -> Suites:
         """Read ``suites.json``."""
         read = json.loads((HERE / "suites.json").read_text())
         left_out = {suite: reason for reason, suites in read["left out"].items() for suite in suites}
-        return cls(read["run"], read["no store"], left_out)
+        return cls(read["run"], read["no store"], left_out, tuple(read["core"]))
 
     def require_all(self, spark: set[str]) -> None:
         """Compare with the suites in Spark's jar.
@@ -45,7 +47,7 @@ class Suites:
         problems = [f"suites.json does not name {suite}" for suite in sorted(spark - known)]
         problems += [f"Spark has no suite {suite}" for suite in sorted(known - spark - {OURS})]
         problems += [f"{suite} is run and left out" for suite in sorted(set(self.run) & set(self.left_out))]
-        problems += [f"{suite} is not run" for suite in sorted(set(self.no_store) - set(self.run))]
+        problems += [f"{suite} is not run" for suite in sorted({*self.no_store, *self.core} - set(self.run))]
         if problems:
             raise click.ClickException("\n".join(problems))
 

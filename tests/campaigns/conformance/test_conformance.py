@@ -7,9 +7,10 @@ from pathlib import Path
 import click
 import pytest
 
+from campaigns.conformance.__main__ import choose
 from campaigns.conformance.batches import batches
 from campaigns.conformance.jvm import outcomes_of
-from campaigns.conformance.outcomes import Build, Outcome
+from campaigns.conformance.outcomes import FILE, Build, Outcome, Outcomes
 from campaigns.conformance.suites import OURS, Suites
 from campaigns.conformance.table import page
 
@@ -36,6 +37,24 @@ def test_each_suite_is_run_or_left_out() -> None:
     suites = Suites.read()
     suites.require_all({*suites.run, *suites.left_out} - {OURS})
     assert all(suites.left_out.values())
+
+
+def test_the_core_takes_half_an_hour_and_has_each_operator() -> None:
+    """By the seconds of the published run: two JVMs at once. Its suites run, and open stores but for codecs."""
+    suites, known = Suites.read(), Outcomes(keeps=False).of
+    core = choose(suites, (), full=False)
+    assert set(core) < set(choose(suites, (), full=True))
+    assert sum(known[suite].seconds for suite in core) / 2 < 25 * 60
+    for part in ("Aggregation", "Deduplication", "Session", "Join", "MapGroups", "TransformWith", "v2.state", "Timer"):
+        assert any(part in suite and known[suite].stores for suite in core), part
+    assert choose(suites, ("TimerSuite",), full=False) == [suite for suite in suites.run if "TimerSuite" in suite]
+
+
+def test_outcomes_of_the_core_are_not_published() -> None:
+    outcomes, before = Outcomes(keeps=False), FILE.read_bytes()
+    outcomes.keep(OURS, _outcome(1, stores=1))
+    assert outcomes.of[OURS].succeeded == 1
+    assert FILE.read_bytes() == before
 
 
 def test_tests_without_a_store_are_in_no_total() -> None:
