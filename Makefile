@@ -56,7 +56,7 @@ test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too, and the differ
 	$(PYTEST) $(PARALLEL) $(ARGS)
 	$(ON_OLDER) $(PYTEST) -m "not slow" tests/integration/differential
 
-fuzz: setup ## Feed mutated files to everything that reads a checkpoint (ARGS="--inputs 1000000 --seed 1")
+fuzz: setup ## Feed mutated files to everything that reads a checkpoint: 5 minutes (ARGS="--inputs 1000000 --seed 1")
 	$(CAMPAIGN).fuzz $(ARGS)
 
 bench: setup ## Measure Spark's providers and this one in one run
@@ -68,13 +68,13 @@ bench-table: $(INSTALLED) ## Write the tables of README and docs from the newest
 bench-keyed: setup ## Measure keyed functions beside PyFlink, bytewax, Pathway and Spark's own (ARGS="--only NAME")
 	$(CAMPAIGN).keyed_bench.run $(ARGS)
 
-conformance: $(INSTALLED) $(OLDER_JAR) ## Run Spark 4.2's own test suites on the provider (needs Maven; ARGS="--only NAME", "--missing")
+conformance: $(INSTALLED) $(OLDER_JAR) ## Run the core of Spark 4.2's own test suites: half an hour (needs Maven; ARGS="--full", "--only NAME", "--missing")
 	$(CAMPAIGN).conformance $(ARGS)
 
-faults: setup ## Inject every fault many times into running queries, and write docs/faults.md (ARGS="--only NAME --query NAME --times N --seed S")
+faults: setup ## Inject every fault into running queries: 15 minutes (ARGS="--full", "--only NAME --query NAME --times N --seed S")
 	$(CAMPAIGN).faults.run $(ARGS)
 
-soak: setup ## Run 2,000 batches, check that nothing grows, and write docs/soak.md (ARGS="--batches N --period N")
+soak: setup ## Run 600 batches, and check that nothing grows: 15 minutes (ARGS="--full", "--batches N --period N")
 	$(CAMPAIGN).soak.run $(ARGS)
 
 sizing: setup ## Measure what a million rows of state cost, for docs/sizing.md (ARGS="--rows N --text BYTES")

@@ -48,8 +48,8 @@ def _head(suites: Suites, known: Mapping[str, Outcome], now: Build) -> list[str]
     minutes = sum(outcome.seconds for outcome in known.values()) / 60
     return [
         "Written by `make conformance ARGS=--full` from `tests/campaigns/conformance/outcomes.json`. Every suite that",
-        "Spark has in a package of streaming or of the state reader, or built on its StreamTest, is run or left out for",
-        f"a reason. Names are below `org.apache.spark.sql`; the version of Spark is {SPARK}.",
+        "Spark has in a package of streaming or of the state reader, or built on its StreamTest, is run or left out",
+        f"for a reason. Names are below `org.apache.spark.sql`; the version of Spark is {SPARK}.",
         "",
         tested,
         "",

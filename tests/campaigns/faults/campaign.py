@@ -11,7 +11,7 @@ from pathlib import Path
 
 from campaigns.faults import record
 from campaigns.faults.attempts import Shown
-from campaigns.faults.kinds import FAULTS
+from campaigns.faults.kinds import FAULTS, Fault
 from campaigns.faults.queries import QUERIES
 from campaigns.faults.record import Entry, Tree
 from campaigns.faults.trial import EQUAL, Outcome, Trial
@@ -26,6 +26,7 @@ class Campaign:
 
     Attributes:
         name: of the fault.
+        fault: what is injected.
         queries: that take turns.
         times: how often it must take effect.
         seed: of the first run; the next run has the next number, so that each can be repeated by itself.
@@ -38,6 +39,7 @@ class Campaign:
     """
 
     name: str
+    fault: Fault
     queries: Sequence[str]
     times: int
     seed: int
@@ -64,13 +66,12 @@ class Campaign:
     def _once(self, query: str, seed: int) -> Entry:
         start, folder = record.now(), self.folder / f"{self.name.replace(' ', '-')}-{query}-{seed}"
         shutil.rmtree(folder, ignore_errors=True)
-        trial = Trial(FAULTS[self.name], query, seed, folder, self.classes, self.batches, self.expected[query])
+        trial = Trial(self.fault, query, seed, folder, self.classes, self.batches, self.expected[query])
         try:
             outcome = trial.run()
         except Exception:  # noqa: BLE001 - it is in the record, as what was wrong
             outcome = Outcome(result=traceback.format_exc())
         found = record.entry(self.name, query, seed, self.batches, self.source, start, outcome)
-        record.append(found)
         self.note(found)
         if found.result == EQUAL:
             shutil.rmtree(folder)

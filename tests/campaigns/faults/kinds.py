@@ -126,4 +126,14 @@ FAULTS: Mapping[str, Fault] = {
 
 def fewer(name: str, steps: int, times: int) -> Fault:
     """A fault that strikes a few times, within fewer operations, for a short input."""
-    return replace(FAULTS[name], make=partial({"cut": _cut, "halt": _halt}[name], steps=steps, times=times))
+    make = _cut if name == "cut" else _halt
+    return replace(FAULTS[name], make=partial(make, steps=steps, times=times))
+
+
+SHORT: Mapping[str, Fault] = {
+    **FAULTS,
+    "cut": fewer("cut", 500, 4),
+    "halt": fewer("halt", 300, 2),
+    "halt hadoop": fewer("halt hadoop", 300, 2),
+}
+"""The faults for a short input: thirty lives of a JVM take ten minutes."""

@@ -15,9 +15,9 @@ from support.spark import ROOT
 TABLE = ROOT / "docs" / "faults.md"
 HEAD = """# Faults, injected
 
-Written by `make faults` from [its record](../tests/campaigns/faults/record.jsonl), which has a line for each run, wrong
-ones too. There is a section for each of the two newest commits that changed the shim or the store process and have
-runs.
+Written by `make faults ARGS=--full` from [its record](../tests/campaigns/faults/record.jsonl), which has a line for
+each run, wrong ones too. There is a section for each of the two newest commits that changed the shim or the store
+process and have runs.
 
 A run is a query over some batches, disturbed at random moments until its input ends, and started again when it
 fails. The rows of every attempt at every batch and the state of every operator at the end are compared, as multisets,

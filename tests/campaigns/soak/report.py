@@ -88,8 +88,8 @@ def _head(wave: Wave, samples: Sequence[Figures], commit: str) -> Iterator[str]:
     yield "# Soak"
     yield ""
     yield _paragraph(f"""
-        Written by `make soak` on commit {commit}: one streaming query, {wave.batches:,} batches of {wave.rows:,} rows,
-        one every {PACE} s.
+        Written by `make soak ARGS=--full` on commit {commit}: one query, {wave.batches:,} batches of
+        {wave.rows:,} rows, one every {PACE} s.
         It counts keys in windows that live for {DELAY} to {DELAY + WINDOW} batches, with strings in key and value.
         Their number and length rise and fall in waves of {wave.period} batches, up to {most:,.0f} rows in the state.
         The memory budget of {BUDGET} MB (keyGroups.memoryBudget) is more than the state takes in a trough and less than

@@ -1,4 +1,4 @@
-"""``make soak``: run the job, judge its samples, and write docs/soak.md."""
+"""``make soak``: run the job and judge its samples; with ``--full`` at length, and write docs/soak.md."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from support.spark import ROOT
 
 BUILD = ROOT / "build" / "soak"
 DOCUMENT = ROOT / "docs" / "soak.md"
-BATCHES = 2000
+BATCHES, PERIOD = 2000, 200
+SHORT_BATCHES, SHORT_PERIOD = 600, 100
 SCRIPT = Path(__file__).with_name("job.py")
 ALLOCATOR = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=2"}
 """Of the JVM; the store process does not get it. 16 arenas of the C library went from 132 to 145 MB in 1,270 batches,
@@ -29,10 +30,13 @@ while what the JVM had allocated (NativeMemoryTracking) stayed at 171 to 178 MB;
 
 
 @click.command()
-@click.option("--batches", default=BATCHES, show_default=True, help="With fewer, the report is only printed.")
-@click.option("--period", default=200, show_default=True, help="Batches of a wave.")
-def main(batches: int, period: int) -> None:
+@click.option("--full", is_flag=True, help=f"{BATCHES} batches (40 minutes), and write docs/soak.md.")
+@click.option("--batches", type=int, help=f"{SHORT_BATCHES}, or {BATCHES} with --full.")
+@click.option("--period", type=int, help=f"Batches of a wave: {SHORT_PERIOD}, or {PERIOD} with --full.")
+def main(full: bool, batches: int | None, period: int | None) -> None:
     """Run the query and judge what it held on to."""
+    batches = batches or (BATCHES if full else SHORT_BATCHES)
+    period = period or (PERIOD if full else SHORT_PERIOD)
     if batches < (WARM_UP + 4) * period:
         raise click.UsageError(
             f"{WARM_UP} waves warm up, and 4 are the least to judge by: more batches or a shorter period"
@@ -41,7 +45,7 @@ def main(batches: int, period: int) -> None:
     samples, right = soak(wave, BUILD / "run")
     found = trends(samples, wave)
     text = report(wave, samples, found, right=right, commit=engine_commit())
-    (DOCUMENT if batches >= BATCHES else BUILD / "soak.md").write_text(text)
+    (DOCUMENT if full else BUILD / "soak.md").write_text(text)
     click.echo(text)
     if rising(found) or not right:
         raise click.ClickException(f"see {BUILD / 'run'}")
