@@ -59,13 +59,13 @@ test-all: setup $(OLDER_JAR) ## Run all tests, the slow ones too, and the differ
 fuzz: setup ## Feed mutated files to everything that reads a checkpoint: 5 minutes (ARGS="--inputs 1000000 --seed 1")
 	$(CAMPAIGN).fuzz $(ARGS)
 
-bench: setup ## Measure Spark's providers and this one in one run
+bench: setup ## Measure Spark's providers and this one: 33 minutes (ARGS="--only PART --baseline DIR", "--full" for a release: 7 hours)
 	$(CAMPAIGN).bench.run $(ARGS)
 
-bench-table: $(INSTALLED) ## Write the tables of README and docs from the newest results (ARGS=FILE keeps a run first)
+bench-table: $(INSTALLED) ## Write the tables of README and docs from the kept results (ARGS=FILE keeps a full run first)
 	$(CAMPAIGN).bench.publish $(ARGS)
 
-bench-keyed: setup ## Measure keyed functions beside PyFlink, bytewax, Pathway and Spark's own (ARGS="--only NAME")
+bench-keyed: setup ## Measure keyed functions beside Spark's own: 12 minutes (ARGS="--only NAME", "--full" beside all systems: 80 minutes)
 	$(CAMPAIGN).keyed_bench.run $(ARGS)
 
 conformance: $(INSTALLED) $(OLDER_JAR) ## Run the core of Spark 4.2's own test suites: half an hour (needs Maven; ARGS="--full", "--only NAME", "--missing")

@@ -17,7 +17,6 @@ from campaigns.bench.tables import build
 _PAGE: Final = "docs/benchmarks.md"
 _WHERE: Final = "Where the time of transformWithState is spent"
 _PREFIX: Final = "spark.sql.streaming."
-_QUICK: Final = "**Small sizes (`make bench ARGS=--quick`): these figures show that the benchmark runs, nothing else.**"
 
 
 def readme(run: dict[str, Any]) -> str:
@@ -29,29 +28,24 @@ def readme(run: dict[str, Any]) -> str:
         "| | RocksDB | in memory (HDFS-backed) | Keygroups | to RocksDB | to in memory |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
-    return "\n".join([*_notice(run), _origin(run), "", *head, *rows, "", _targets(run)])
+    return "\n".join([_origin(run), "", *head, *rows, "", _targets(run)])
 
 
 def benchmarks(run: dict[str, Any]) -> str:
     """All figures, with the settings, the profile, and how long the parts took."""
     found = build(run["records"], Sizes(**run["sizes"]))
-    tables = render(found, judge=not run["quick"], markdown=True)
-    targets = "" if run["quick"] else f"\n## Targets\n\n{summary(found)}\n"
-    sections = ["## Figures\n", *_machine(run), tables, targets, *_profile(run), *_times(run)]
-    return "\n".join([*_notice(run), *sections])
-
-
-def _notice(run: dict[str, Any]) -> list[str]:
-    return [_QUICK, ""] if run["quick"] else []
+    tables = render(found, markdown=True)
+    targets = f"\n## Targets\n\n{summary(found)}\n"
+    return "\n".join(["## Figures\n", *_machine(run), tables, targets, *_profile(run), *_times(run)])
 
 
 def _origin(run: dict[str, Any]) -> str:
     machine, runs = run["machine"], run["sizes"]["repetitions"]
     return (
-        f"Medians of {runs} runs of `make bench` at commit {run['commit']} ({_days(run)}): {_hardware(run)}, "
-        f"Spark {machine['spark']}, Java {machine['java']}. RocksDB is, in each row, the better of two settings: with "
-        "and without the count of keys. A ratio is Keygroups to the other provider, in parentheses its range over all "
-        "pairs of runs; it is bold where the whole range lies on one side of 1. "
+        f"Medians of {runs} runs of `make bench ARGS=--full` at commit {run['commit']} ({_days(run)}): "
+        f"{_hardware(run)}, Spark {machine['spark']}, Java {machine['java']}. RocksDB is, in each row, the better of "
+        "two settings: with and without the count of keys. A ratio is Keygroups to the other provider, in parentheses "
+        "its range over all pairs of runs; it is bold where the whole range lies on one side of 1. "
         f"[All figures]({_PAGE}), with settings and a profile.{_missing(run)}"
     )
 
@@ -92,8 +86,6 @@ def _value(spread: Spread | None, unit: str) -> str:
 
 
 def _targets(run: dict[str, Any]) -> str:
-    if run["quick"]:
-        return "Targets are not judged at small sizes."
     tables = build(run["records"], Sizes(**run["sizes"]))
     found = missed(tables)
     if not found:
@@ -125,7 +117,7 @@ def _profile(run: dict[str, Any]) -> Iterator[str]:
     if not found:
         return
     yield f"\n## {_WHERE}\n"
-    yield "Samples of the JVM's threads that serve state to Python, 100 a second (`run.py --only profile`).\n"
+    yield "Samples of the JVM's threads that serve state to Python, 100 a second (part `profile`).\n"
     yield "| | samples | in Keygroups | waiting for Python | in Spark's server |"
     yield "| --- | ---: | ---: | ---: | ---: |"
     for part, title in TITLES.items():

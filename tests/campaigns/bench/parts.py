@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from campaigns.bench.plan import VALUE_LONGS, Job, Sizes
 from campaigns.bench.providers import ABORTABLE, BASELINE, BOUNDED, EMPTY, OURS, PROVIDERS, SPARK_CACHE, memory_budget
-from campaigns.bench.restart import MAINTENANCE
+from campaigns.bench.restart import MAINTENANCE, SNAPSHOT_AFTER
 from campaigns.bench.s3_state import CONF as S3_CONF
 
 Part = Callable[[Job, Sizes, Sequence[str]], Iterator[Job]]
@@ -179,9 +179,10 @@ def _on_disk(providers: Sequence[str]) -> list[str]:
 def restart(base: Job, sizes: Sizes, providers: Sequence[str]) -> Iterator[Job]:
     """Stop a query, and start it again in new processes on a machine whose page cache is empty."""
     job = replace(base, keys=sizes.restart_keys, rows=sizes.restart_rows, rounds=sizes.restart_updates)
+    conf = MAINTENANCE | {SNAPSHOT_AFTER: str(sizes.restart_updates - 2)}  # 10 versions in a full run, as by default
     for place in ("", "hdfs", "s3"):
         job = replace(job, place=place, variant=place or "local")
-        jobs = _alternating([replace(job, part="leave", conf=MAINTENANCE)], 1, providers)
+        jobs = _alternating([replace(job, part="leave", conf=conf)], 1, providers)
         jobs = chain(jobs, _alternating([replace(job, part="restart", cold=True)], sizes.repetitions, providers))
         yield from _with_file_manager(jobs)
 

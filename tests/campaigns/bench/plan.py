@@ -77,7 +77,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a run: keys and rows are counts, ``warm_keys`` those of the warm-up store."""
+    """Sizes of a full run: keys and rows are counts, ``warm_keys`` those of the warm-up store."""
 
     small_keys: int = 500_000
     small_rounds: int = 3
@@ -129,47 +129,8 @@ class Sizes:
     repetitions: int = 3
 
 
-QUICK: Final = Sizes(
-    small_keys=20_000,
-    small_rounds=2,
-    big_keys=40_000,
-    big_gets=10_000,
-    update_rows=10_000,
-    warm_keys=5_000,
-    commit_rows=1_000,
-    commits=20,
-    grown_keys=(5_000, 20_000),
-    merged_keys=200_000,
-    remote_keys=(5_000, 20_000),
-    memory_keys=20_000,
-    query_keys=20_000,
-    query_batches=4,
-    query_warm_batches=1,
-    dedupe_rows=2_000,
-    dedupe_batches=4,
-    spread_keys=2_000,
-    spread_rows=1_000,
-    spread_partitions=10,
-    stores=20,
-    spread_batches=4,
-    spread_warm_batches=2,
-    operator_keys=2_000,
-    python_keys=200,
-    map_keys=20,
-    operator_batches=4,
-    s3_keys=200,
-    s3_batches=7,
-    larger_keys=4_000,
-    larger_fills=4,
-    larger_rows=500,
-    budget_bytes=64 << 20,  # 8 blocks
-    budget_few_keys=400,
-    largest_keys=8_000,
-    largest_fills=4,
-    restart_keys=20_000,
-    restart_rows=1_000,
-    repetitions=3,
-)
+HEAP: Final = "4g"
+"""Largest JVM heap, for every provider."""
 
 VALUE_LONGS: Final = (1, 12)
 """Columns of the two kinds of value: UnsafeRows of 16 and of 104 bytes."""

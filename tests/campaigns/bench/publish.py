@@ -1,7 +1,7 @@
-"""Keep the figures of a run, and write the tables of README and docs from the newest ones (``make bench-table``).
+"""Keep the figures of a run, and write the tables of README and docs from them (``make bench-table``).
 
-``publish.py FILE`` keeps a run as ``results/<date>-<commit>.json`` first. ``--check`` writes nothing and fails unless
-the tables are those of the newest results.
+``publish.py FILE`` keeps a full run as ``results/<date>-<commit>.json`` first, in the place of the one that is there:
+figures are those of the newest release.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ _PAGES: Final = {"README.md": pages.readme, "docs/benchmarks.md": pages.benchmar
 
 
 def newest(folder: Path = RESULTS) -> dict[str, Any]:
-    """Read the results of the run that ended last."""
-    runs = [load(path) for path in folder.glob("*.json")]
-    if not runs:
-        raise click.ClickException(f"there are no results in {folder}: run `make bench`, then publish.py FILE")
-    return max(runs, key=ended)
+    """Read the results that are kept."""
+    paths = [*folder.glob("*.json")]
+    if len(paths) != 1:
+        raise click.ClickException(f"{folder} has {len(paths)} results, expected those of the newest release alone")
+    return load(paths[0])
 
 
 def faults(run: dict[str, Any]) -> list[str]:
     """Say why a run can't be published; nothing if it can."""
+    if not run["full"]:
+        return ["it is a short run: figures are published of `make bench ARGS=--full` only"]
     found = []
     if run["commit"].endswith("-changed"):
         found.append(f"it was measured on {run['commit']}: commit first")
@@ -48,18 +50,19 @@ def faults(run: dict[str, Any]) -> list[str]:
     return found
 
 
-def keep(source: Path, folder: Path, *, quick: bool) -> Path:
-    """Copy a run that may be published into the folder of results.
+def keep(source: Path, folder: Path) -> Path:
+    """Copy a run that may be published into the folder of results, and delete the one before.
 
     Raises:
         ClickException: It may not.
     """
     run = load(source)
-    found = [*faults(run), *(["it was measured with small sizes"] if run["quick"] else [])]
-    if found and not quick:
+    if found := faults(run):
         raise click.ClickException(f"{source} can't be published:\n" + "\n".join(f"- {fault}" for fault in found))
     path = folder / f"{ended(run)[:10]}-{run['commit']}.json"
-    path.parent.mkdir(exist_ok=True)
+    folder.mkdir(exist_ok=True)
+    for old in folder.glob("*.json"):
+        old.unlink()
     path.write_text(compact(run), encoding="utf-8")
     return path
 
@@ -72,22 +75,14 @@ def with_table(text: str, table: str) -> str:
 
 @click.command()
 @click.argument("source", type=click.Path(exists=True, path_type=Path), required=False)
-@click.option("--quick", is_flag=True, help="Accept a run that shows only that everything runs.")
-@click.option("--check", is_flag=True, help="Fail unless the tables are those of the newest results.")
-def main(source: Path | None, quick: bool, check: bool) -> None:
-    """Keep the figures of a run, and write the tables of README and docs from the newest ones."""
+def main(source: Path | None) -> None:
+    """Keep the figures of a full run, and write the tables of README and docs from them."""
     if source:
-        click.echo(f"Kept as {keep(source, RESULTS, quick=quick)}")
+        click.echo(f"Kept as {keep(source, RESULTS)}")
     run = newest()
     for name, render in _PAGES.items():
         path = REPOSITORY / name
-        before = path.read_text(encoding="utf-8")
-        after = with_table(before, render(run))
-        if check and after != before:
-            raise click.ClickException(
-                f"{name} differs from the newest results ({run['commit']}): run make bench-table"
-            )
-        path.write_text(after, encoding="utf-8")
+        path.write_text(with_table(path.read_text(encoding="utf-8"), render(run)), encoding="utf-8")
 
 
 if __name__ == "__main__":

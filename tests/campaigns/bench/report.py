@@ -11,15 +11,20 @@ from campaigns.bench.providers import OURS, PROVIDERS
 _QUIET: Final = 0.2  # cores; the kernel and a login session take less
 
 
-def render(tables: Sequence[Table], *, judge: bool, markdown: bool) -> str:
+def render(tables: Sequence[Table], *, markdown: bool) -> str:
     """Write the tables with the ratios of ours to the best of each family of peers.
 
     Args:
         tables: What to write.
-        judge: Whether to say if targets were met; they hold for full sizes only.
         markdown: Markdown instead of aligned columns.
     """
-    return "\n".join(line for table in tables for line in _table(table, judge, markdown))
+    return "\n".join(line for table in tables for line in _table(table, markdown))
+
+
+def ratios(tables: Sequence[Table]) -> str:
+    """Return a line for each headline: the best of each family and ours, and the ratios of ours to the others."""
+    lines = [_ratios(line) for table in tables for line in table.lines if line.headline and OURS in line.values]
+    return render([Table("Keygroups beside the best of each other provider", lines, "")], markdown=False)
 
 
 def missed(tables: Sequence[Table]) -> list[tuple[Table, Line]]:
@@ -56,26 +61,33 @@ def ratio(line: Line, family: str, *, bold: bool) -> str:
         return ""
     middle = f"{quotient.median:.2f}x"
     middle = f"**{middle}**" if bold and quotient.differs else middle
-    return f"{middle} ({quotient.low:.2f} to {quotient.high:.2f})"
+    return middle if quotient.low == quotient.high else f"{middle} ({quotient.low:.2f} to {quotient.high:.2f})"
 
 
-def _table(table: Table, judge: bool, markdown: bool) -> Iterator[str]:
+def _ratios(line: Line) -> Line:
+    families = {PROVIDERS[name].family for name in line.values}
+    values = {family: spread for family in families if (spread := best(line.values, family))}
+    return Line(line.headline, line.unit, values)
+
+
+def _table(table: Table, markdown: bool) -> Iterator[str]:
     measured = {name for line in table.lines for name in line.values}
     providers = [name for name in PROVIDERS if name in measured]
     families = list(dict.fromkeys(PROVIDERS[name].family for name in providers if name != OURS))
     families = families if OURS in providers else []
-    head = ["", *providers, *(f"{OURS}/{family}" for family in families), "target", ""]
-    cells = [head, *(_cells(line, providers, families, judge, markdown) for line in table.lines)]
+    target = "target" if any(line.target for line in table.lines) else ""
+    head = ["", *providers, *(f"{OURS}/{family}" for family in families), target, ""]
+    cells = [head, *(_cells(line, providers, families, markdown) for line in table.lines)]
     yield f"### {table.title}\n" if markdown else f"\n{table.title}"
     yield from _markdown(cells) if markdown else _columns(cells)
     if table.note:
         yield f"\n{table.note}\n" if markdown else f"  ({table.note})"
 
 
-def _cells(line: Line, providers: Sequence[str], families: Sequence[str], judge: bool, bold: bool) -> list[str]:
+def _cells(line: Line, providers: Sequence[str], families: Sequence[str], bold: bool) -> list[str]:
     values = [_spread(line.values.get(name)) for name in providers]
     ratios = [ratio(line, family, bold=bold) for family in families]
-    target = [str(line.target), line.target.verdict(line.values) if judge else ""] if line.target else ["", ""]
+    target = [str(line.target), line.target.verdict(line.values)] if line.target else ["", ""]
     return [f"{line.label}, {line.unit}", *values, *ratios, *target]
 
 

@@ -16,6 +16,7 @@ from campaigns.bench.e2e import FILES_PER_BATCH, aggregated, batches_of
 from campaigns.bench.plan import Job
 
 _MAINTENANCE_SECONDS: Final = 2
+SNAPSHOT_AFTER: Final = "spark.sql.streaming.stateStore.minDeltasForSnapshot"
 MAINTENANCE: Final = {"spark.sql.streaming.stateStore.maintenanceInterval": f"{_MAINTENANCE_SECONDS}s"}
 
 

@@ -21,7 +21,7 @@ import click
 import pyspark
 
 from campaigns.bench.harness import java_command
-from campaigns.bench.plan import Sizes
+from campaigns.bench.plan import HEAP, Sizes
 from campaigns.bench.providers import PROVIDERS, REPOSITORY
 from support.engine_files import ENGINE
 
@@ -35,19 +35,19 @@ _MEASURED: Final = (
 )
 """What a figure depends on. Parts that are measured on several days may have commits of anything else between them, and
 of the files that only show figures."""
-_ONE_RUN: Final = ("commit", "baseline", "machine", "sizes", "heap")
+_ONE_RUN: Final = ("commit", "baseline", "machine", "sizes", "heap", "full")
 _OF_A_PART: Final = ("kernel", "processor")
 
 
-def new_run(sizes: Sizes, heap: str, baseline: Path | None, *, quick: bool) -> dict[str, Any]:
+def new_run(sizes: Sizes, baseline: Path | None, *, full: bool) -> dict[str, Any]:
     """Describe a run in which nothing has been measured yet."""
     return {
         "commit": commit_of(REPOSITORY),
         "baseline": commit_of(baseline) if baseline else "",
         "machine": _machine(),
         "sizes": json.loads(json.dumps(asdict(sizes))),  # as a file has them: a tuple is a list there
-        "quick": quick,
-        "heap": heap,
+        "full": full,
+        "heap": HEAP,
         "providers": {p.name: {"title": p.title, "conf": p.conf} for p in PROVIDERS.values()},
         "parts": {},
         "failed": [],

@@ -12,7 +12,7 @@ import pytest
 from campaigns.bench import pages
 from campaigns.bench.lines import Line, Spread, Target, best
 from campaigns.bench.parts import PARTS, jobs_of
-from campaigns.bench.plan import QUICK, Job, Sizes
+from campaigns.bench.plan import Job, Sizes
 from campaigns.bench.providers import BASELINE, OURS, PROVIDERS, REPOSITORY
 from campaigns.bench.publish import faults, keep, newest, with_table
 from campaigns.bench.report import ratio
@@ -27,6 +27,7 @@ def test_tables_are_made_from_the_newest_results(page: str, render: Callable[[Ru
     """Nobody has edited them by hand."""
     text = (REPOSITORY / page).read_text(encoding="utf-8")
     assert with_table(text, render(newest())) == text
+    assert newest()["commit"][:7] in text.partition("<!-- bench:begin -->")[0]
 
 
 def test_changed_figures_change_the_tables() -> None:
@@ -63,7 +64,7 @@ def complete() -> Run:
         "baseline": "",
         "machine": {"cores": 2},
         "sizes": {"small_keys": 1},
-        "quick": False,
+        "full": True,
         "heap": "4g",
         "parts": dict.fromkeys(PARTS, times),
         "failed": [],
@@ -72,10 +73,12 @@ def complete() -> Run:
 
 
 def test_a_complete_run_is_kept(complete: Run, tmp_path: Path) -> None:
-    """Under its date and commit, with a line for each job."""
+    """Under its date and commit, with a line for each job, in the place of the run before."""
     source = tmp_path / "run.json"
     source.write_text(compact(complete))
-    path = keep(source, tmp_path / "results", quick=False)
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "2025-01-01-0123456789.json").write_text("{}")
+    path = keep(source, tmp_path / "results")
     assert path.name == "2026-01-01-abc1234567.json"
     assert load(path) == complete == newest(tmp_path / "results")
     assert len(path.read_text().splitlines()) < len(complete["records"]) + 5 * len(PARTS) + 30
@@ -89,7 +92,7 @@ REFUSED: dict[str, Callable[[Run], Any]] = {
     "commit first": lambda run: run.update(commit="abc1234567-changed"),
     "1 jobs failed": lambda run: run["failed"].append({}),
     "fewer than 3 runs of: commit commits": remove_one_run,
-    "small sizes": lambda run: run.update(quick=True),
+    "it is a short run: figures are published of `make bench ARGS=--full` only": lambda run: run.update(full=False),
 }
 
 
@@ -101,12 +104,12 @@ def test_a_run_that_proves_nothing_is_refused(message: str, complete: Run, tmp_p
     source = tmp_path / "run.json"
     source.write_text(compact(complete))
     with pytest.raises(click.ClickException, match=message):
-        keep(source, tmp_path / "results", quick=False)
+        keep(source, tmp_path / "results")
 
 
-@pytest.mark.parametrize("name", ["commit", "machine", "sizes", "heap"])
+@pytest.mark.parametrize("name", ["commit", "machine", "sizes", "heap", "full"])
 def test_parts_of_two_runs_are_not_mixed(name: str, complete: Run) -> None:
-    """``--add`` refuses another commit, machine, size or heap."""
+    """``--add`` refuses another commit, machine, size, heap or form."""
     with pytest.raises(click.ClickException, match=f"{name} differs"):
         continued({**complete, name: "other"}, complete)
     assert continued(complete, complete) == complete
@@ -114,7 +117,7 @@ def test_parts_of_two_runs_are_not_mixed(name: str, complete: Run) -> None:
 
 def test_the_file_of_a_run_is_added_to(tmp_path: Path) -> None:
     """Its sizes are those of the run that wrote it."""
-    run, path = new_run(Sizes(), "4g", None, quick=False), tmp_path / "run.json"
+    run, path = new_run(Sizes(), None, full=True), tmp_path / "run.json"
     path.write_text(compact(run))
     assert continued(run, load(path)) == run
 
@@ -185,7 +188,7 @@ def test_ours_is_compared_with_the_better_setting_of_a_peer() -> None:
 @pytest.mark.parametrize("part", ["spi", "e2e", "operators"])
 def test_baseline_takes_turns_with_ours(part: str) -> None:
     """As many jobs of each, and neither always first."""
-    jobs = jobs_of(part, Job("", "", Path("job"), "4g"), QUICK, [BASELINE, OURS])
+    jobs = jobs_of(part, Job("", "", Path("job"), "4g"), Sizes(), [BASELINE, OURS])
     order = [job.provider for job in jobs if job.part != "query_empty"]
     assert order.count(BASELINE) == order.count(OURS) >= 3
     assert {BASELINE, OURS} == {*order[::2]}

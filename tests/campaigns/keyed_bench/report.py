@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from campaigns.bench.results import compact
 from campaigns.keyed_bench.systems import (
     BATCH,
     COUNTS,
@@ -68,12 +68,12 @@ def lines(run: dict[str, Any]) -> Iterator[str]:
 
 
 def publish(run: dict[str, Any]) -> None:
-    """Keep a run, and write the page."""
+    """Keep a full run in the place of the one before, and write the page."""
     RESULTS.mkdir(exist_ok=True)
     for old in RESULTS.glob("*.json"):
         old.unlink()
     path = RESULTS / f"{run['ended'][:10]}-{run['commit']}.json"
-    path.write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
+    path.write_text(compact(run), encoding="utf-8")
     before = PAGE.read_text(encoding="utf-8")
     head, tail = before[: before.index(BEGIN)], before[before.index(END) :]
     PAGE.write_text(f"{head}{BEGIN}\n" + "\n".join(lines(run)) + f"\n{tail}", encoding="utf-8")
@@ -95,7 +95,7 @@ def _limits(run: dict[str, Any]) -> Iterator[str]:
 
 
 def _spread(rates: list[float]) -> str:
-    return f"{median(rates):,.0f} ({min(rates):,.0f} to {max(rates):,.0f})"
+    return f"{median(rates):,.0f}" + (f" ({min(rates):,.0f} to {max(rates):,.0f})" if len(rates) > 1 else "")
 
 
 def _targets(rates: dict[str, float]) -> Iterator[str]:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from campaigns.bench.results import compact
 from campaigns.keyed_bench import report
 from campaigns.keyed_bench.systems import COUNTS, ENVIRONMENTS, STATES, Case, Input
 from servers.kafka import kafka
@@ -37,14 +38,14 @@ MEASURED: Final = (
 
 
 @click.command()
+@click.option("--full", is_flag=True, help="All systems, three runs of each: some 80 minutes, for a release.")
 @click.option("--only", multiple=True, help="Measure cases whose name contains this; may be repeated.")
-@click.option("--keep", is_flag=True, help="Write the page though not all was measured.")
 @click.option("--resume", is_flag=True, help="Go on with the run that was stopped, if nothing measured has changed.")
-@click.option("--repetitions", default=3, show_default=True, help="Runs of each case.")
-def main(only: tuple[str, ...], keep: bool, resume: bool, repetitions: int) -> None:
-    """Measure keyed functions beside other systems, and write docs/benchmarks-keyed.md if all were measured."""
-    chosen = [case for case in (*COUNTS, *STATES) if not only or any(part in case.name for part in only)]
-    run = _run(resume)
+def main(full: bool, only: tuple[str, ...], resume: bool) -> None:
+    """Measure keyed functions beside Spark's own; with --full beside all systems, which writes benchmarks-keyed.md."""
+    chosen = cases(only, full=full)
+    output, repetitions = BUILD / ("results.json" if full else "short.json"), 3 if full else 1
+    run = _run(output, resume=resume)
     done = {(record["case"], record["round"]) for record in run["records"]}
     for name in sorted({case.environment for case in chosen} - {""}):
         _environment(name)
@@ -56,19 +57,28 @@ def main(only: tuple[str, ...], keep: bool, resume: bool, repetitions: int) -> N
             run["records" if found else "failed"].append({"case": case.name, "round": turn, **found})
             rate = f"{report.rate(found, case):,.0f} rows/s" if found else "FAILED"
             click.echo(f"{turn + 1}/{repetitions}  {case.name:60} {rate}", err=True)
-            (BUILD / "results.json").write_text(json.dumps(run | {"ended": _now()}, indent=1), encoding="utf-8")
+            output.write_text(compact(run | {"ended": _now()}), encoding="utf-8")
     run["ended"] = _now()
     click.echo("\n".join(report.lines(run)))
-    if keep or not only:
+    if full and not only:
         report.publish(run)
     sys.exit(1 if run["failed"] else 0)
 
 
-def _run(resume: bool) -> dict[str, Any]:
+def cases(only: tuple[str, ...], *, full: bool) -> list[Case]:
+    """Return what is measured."""
+    possible = [case for case in (*COUNTS, *STATES) if full or not case.full]
+    chosen = [case for case in possible if not only or any(part in case.name for part in only)]
+    if not chosen:
+        hint = "" if full else "; with --full there are more"
+        raise click.BadParameter(f"{', '.join(only)}: expected a part of the name of a case{hint}", param_hint="--only")
+    return chosen
+
+
+def _run(output: Path, *, resume: bool) -> dict[str, Any]:
     """A run without figures, or the one to go on with, whose failures are forgotten."""
-    kept = BUILD / "results.json"
-    if resume and kept.exists():
-        run: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+    if resume and output.exists():
+        run: dict[str, Any] = json.loads(output.read_text(encoding="utf-8"))
         if run["commit"] == _commit():
             return run | {"failed": []}
     return {"commit": _commit(), "started": _now(), "machine": _machine(), "records": [], "failed": []}

@@ -46,6 +46,7 @@ class Case:
         limit: Bytes of memory that all processes of the job have together; 0 for no limit.
         read_ahead: Of the disk, in KB; 0 leaves it.
         broker: Whether the job is given the address of a Kafka broker of its own.
+        full: Whether only a full run measures it: another system than Spark, or a second size.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Case:
     limit: int = 0
     read_ahead: int = 0
     broker: bool = False
+    full: bool = False
 
 
 ENVIRONMENTS: Final = {
@@ -78,17 +80,18 @@ def _spark(
     keys: int = KEYS,
     warm: int,
     settings: dict[str, str] | None = None,
+    full: bool = False,
 ) -> Case:
     job = {"query": query, "settings": settings or {}}
-    return Case(name, "spark_app.py", job, input=Input(first, rows, times, keys), warm=warm)
+    return Case(name, "spark_app.py", job, input=Input(first, rows, times, keys), warm=warm, full=full)
 
 
-def _texts(name: str, settings: dict[str, str]) -> Case:
+def _texts(name: str, settings: dict[str, str], *, full: bool) -> Case:
     """Texts of 1,000 bytes: 640 MB of state."""
-    return _spark(name, "text", first=TEXTS, rows=TEXTS // 5, times=8, keys=TEXTS, warm=4, settings=settings)
+    return _spark(name, "text", first=TEXTS, rows=TEXTS // 5, times=8, keys=TEXTS, warm=4, settings=settings, full=full)
 
 
-def _larger(kilobytes: int) -> Case:
+def _larger(kilobytes: int, *, full: bool) -> Case:
     """Texts of 1,000 bytes: 4.8 GB of state in 3.6 GB for all processes, of which the heap has 1 GB."""
     name = f"{LARGER:,} texts of 1,000 bytes in 3.6 GB, read-ahead {kilobytes} KB"
     return Case(
@@ -100,19 +103,20 @@ def _larger(kilobytes: int) -> Case:
         new=f"{name}: new keys",
         limit=3686 << 20,
         read_ahead=kilobytes,
+        full=full,
     )
 
 
 def _flink(mode: str, parallelism: int) -> Case:
     rows = ROWS // 10 if mode == "thread" else ROWS // 100
     job = {"mode": mode, "parallelism": parallelism, "rows": rows, "keys": KEYS}
-    return Case(f"PyFlink 2.3, {mode} mode, {parallelism} slots", "flink.py", job, "flink")
+    return Case(f"PyFlink 2.3, {mode} mode, {parallelism} slots", "flink.py", job, "flink", full=True)
 
 
 def _bytewax(workers: int, *, recovery: bool) -> Case:
     job = {"workers": workers, "recovery": recovery, "rows": ROWS, "keys": KEYS}
     name = f"bytewax 0.21, {workers} workers, {'with' if recovery else 'without'} its recovery store"
-    return Case(name, "bytewax_flow.py", job, "bytewax")
+    return Case(name, "bytewax_flow.py", job, "bytewax", full=True)
 
 
 OURS: Final = "Keygroups, process"
@@ -130,11 +134,13 @@ COUNTS: Final = (
     _spark(SPARK, "transformWithState", times=1, warm=1),
     _spark(SMALL, "process", first=KEYS, rows=ROWS // 10, times=20, warm=11),
     _spark(SMALL_SPARK, "transformWithState", first=KEYS, rows=ROWS // 10, times=7, warm=5),
-    _spark("Spark, applyInPandasWithState, RocksDB", "applyInPandasWithState", times=1, warm=1),
+    _spark("Spark, applyInPandasWithState, RocksDB", "applyInPandasWithState", times=1, warm=1, full=True),
     *(_flink(mode, slots) for mode in ("thread", "process") for slots in (1, 2)),
     *(_bytewax(workers, recovery=recovery) for recovery in (False, True) for workers in (1, 2)),
-    Case("Pathway 0.33, which counts in Rust", "pathway_table.py", {"rows": ROWS, "keys": KEYS}, "pathway"),
-    Case("quix-streams 3.28, one process", "quix.py", {"rows": ROWS // 5, "keys": KEYS}, "quix", broker=True),
+    Case("Pathway 0.33, which counts in Rust", "pathway_table.py", {"rows": ROWS, "keys": KEYS}, "pathway", full=True),
+    Case(
+        "quix-streams 3.28, one process", "quix.py", {"rows": ROWS // 5, "keys": KEYS}, "quix", broker=True, full=True
+    ),
 )
 """A count per key, 100,000 keys."""
 
@@ -145,10 +151,10 @@ STATES: Final = (
     _spark("appends to a list", "list", times=5, warm=3),
     _spark("a range of 10 in a sorted map of 10,000", "sorted map", first=100, rows=100_000, times=4, keys=100, warm=2),
     _spark("100,000 timers set and fired", "timers", first=KEYS, rows=KEYS, times=6, warm=3),
-    _spark("a count, 10 million keys", "process", first=10_000_000, times=4, keys=10_000_000, warm=2),
-    _texts("a text of 1,000 bytes, 640,000 keys", {}),
-    _texts("the same with a memory budget of 64 MB, a tenth of the state", BUDGET),
-    _larger(128),
-    _larger(8192),
+    _spark("a count, 10 million keys", "process", first=10_000_000, times=4, keys=10_000_000, warm=2, full=True),
+    _texts("a text of 1,000 bytes, 640,000 keys", {}, full=False),
+    _texts("the same with a memory budget of 64 MB, a tenth of the state", BUDGET, full=True),
+    _larger(128, full=False),
+    _larger(8192, full=True),
 )
 """Other states of ours."""

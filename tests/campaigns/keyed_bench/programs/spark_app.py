@@ -85,8 +85,6 @@ def main() -> None:
     found = {
         "rows": [p["numInputRows"] for p in progress],
         "seconds": [p["durationMs"]["triggerExecution"] / 1000 for p in progress],
-        "state_rows": [sum(o["numRowsTotal"] for o in p["stateOperators"]) for p in progress],
-        "metrics": [dict(o["customMetrics"]) for o in progress[-1]["stateOperators"]],
     }
     spark.stop()
     Path(sys.argv[2]).write_text(json.dumps(found), encoding="utf-8")
