@@ -87,11 +87,8 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       }
       if (!state.compareAndSet(Updating, Committed)) requireUpdating("commit")
       host.leave()
-      if (forceSnapshot) {
-        host.startCompaction()
-        provider.reportSnapshot()
-      }
-      provider.reportCommit(version + 1)
+      if (forceSnapshot) host.startCompaction()
+      provider.reportCommit(version + 1, asSnapshot = forceSnapshot)
       version + 1
     } catch {
       case error: Throwable => throw SparkInternals.failedToCommit(toString, error)

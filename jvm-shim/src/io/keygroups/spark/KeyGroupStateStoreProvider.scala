@@ -106,7 +106,11 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
   /** The latest version that was reported to the driver, -1 before the first. */
   private[spark] def snapshotVersion: Long = snapshot
 
-  /** Each version is complete, by its own file and those that it lists. Reported once loaded, then at maintenance. */
+  /**
+   * Each version is complete, by its own file and those that it lists. It is reported once loaded, at maintenance, and after
+   * as many versions as Spark's providers write a delta for between two snapshots: else Spark would warn of stores that make
+   * many versions between two maintenances.
+   */
   private[spark] def reportSnapshot(): Unit = host.latestVersion.filter(_ > math.max(snapshot, 0)).foreach { version =>
     try {
       if (storeConf.reportSnapshotUploadLag) SparkInternals.reportSnapshot(storeId, runId, version)
@@ -147,8 +151,11 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
 
   private[spark] def usesCheckpointIds: Boolean = storeConf.enableStateStoreCheckpointIds
 
-  private[spark] def reportCommit(version: Long): Unit =
+  /** A version is committed; `asSnapshot`, Spark has asked for a snapshot of it. */
+  private[spark] def reportCommit(version: Long, asSnapshot: Boolean): Unit = {
+    if (asSnapshot || version - math.max(snapshot, 0) >= storeConf.minDeltasForSnapshot) reportSnapshot()
     if (storeConf.commitValidationEnabled) StateStore.reportCommitToCoordinator(version, storeId, hadoopConf)
+  }
 
   /** A store to write to; it leaves the host when it has committed or is aborted. */
   private def entering(store: => StateStore): StateStore = {
