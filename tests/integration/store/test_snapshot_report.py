@@ -33,7 +33,7 @@ def test_a_loaded_version_is_reported(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_versions_are_reported_between_two_maintenances(spark: SparkSession, tmp_path: Path) -> None:
-    """As often as Spark's providers write snapshots, here after 3: else Spark warns of a query of many quick batches."""
+    """As often as Spark's providers write snapshots, here after 3: else Spark warns of a query of many fast batches."""
     driver = Driver(spark, tmp_path)
     assert [commit_next(driver, base) for base in range(8)] == [-1, -1, 3, 3, 3, 6, 6, 6]
     driver.close()
