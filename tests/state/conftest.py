@@ -1,4 +1,4 @@
-"""The states' tests run twice: in memory, and over the files of a store."""
+"""The states' tests run three times: in the harness, in memory, and over the files of a store."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from collections.abc import Iterator
 import pytest
 
 from keygroups.testing import KeyedHarness
+from state.in_memory import MemoryHarness
 from state.on_files import FileHarness
 from state.probe import HARNESS
 
-TWICE = {"test_pickled", "test_states", "test_ttl"}
+THRICE = {"test_pickled", "test_states", "test_ttl"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise the modules of ``TWICE``."""
-    if metafunc.module.__name__.rpartition(".")[2] in TWICE:
-        metafunc.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+    """Parametrise the modules of ``THRICE``."""
+    if metafunc.module.__name__.rpartition(".")[2] in THRICE:
+        metafunc.parametrize(
+            "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
+        )
 
 
 @pytest.fixture

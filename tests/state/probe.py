@@ -7,8 +7,11 @@ from contextvars import ContextVar
 from typing import Any
 
 from keygroups.functions import Context, KeyedProcessFunction, OnTimerContext, RuntimeContext
+from keygroups.partition.keys import StoredKeys
+from keygroups.partition.maps import FileMaps
 from keygroups.state import StateDescriptor
-from keygroups.testing import KeyedHarness, Snapshot
+from keygroups.testing import KeyedHarness
+from state.in_memory import MemoryHarness
 
 HARNESS: ContextVar[type[Any]] = ContextVar("HARNESS", default=KeyedHarness)
 """What a ``Probed`` runs in."""
@@ -57,9 +60,7 @@ class Probed:
         descriptors: States by the name of the probe's attribute.
     """
 
-    def __init__(
-        self, *restore: Snapshot, now: int = 0, task: dict[str, Any] | None = None, **descriptors: Any
-    ) -> None:
+    def __init__(self, *restore: Any, now: int = 0, task: dict[str, Any] | None = None, **descriptors: Any) -> None:
         self.probe = Probe(**descriptors)
         self.harness: Any = HARNESS.get()(self.probe, lambda row: row[0], restore=restore, now=now, **(task or {}))
 
@@ -69,8 +70,10 @@ class Probed:
 
     def stored(self) -> Any:
         """What each key has in the state ``s``."""
-        if isinstance(self.harness, KeyedHarness):
+        if isinstance(self.harness, MemoryHarness):
             return self.harness.snapshot().states["s"].rows
+        if isinstance(self.harness, KeyedHarness):
+            return _stored(self.harness)
         return self.harness.stored("s")
 
     def do_in(self, action: Action, key: object = "a", at: int | None = None) -> Any:
@@ -79,3 +82,11 @@ class Probed:
             self.harness.advance_processing_time(at)
         self.harness.process((key, action))
         return self.harness.output.pop()
+
+
+def _stored(harness: KeyedHarness) -> dict[Any, Any]:
+    """What each key has in the state ``s``, the times included."""
+    keys = harness._running.see(StoredKeys.of(list(harness._keys), list(harness._keys.values())))
+    (table,) = (kept.table for kept in harness._tables.kept if kept.family.name == "s")
+    read: Any = (lambda key: list(table.items(key))) if isinstance(table, FileMaps) else table.read  # type: ignore[union-attr]
+    return {key.value: found for key in keys if (found := read(key))}

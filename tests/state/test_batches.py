@@ -24,6 +24,7 @@ from keygroups.state import (
     ValueStateDescriptor,
 )
 from keygroups.testing import KeyedHarness
+from state.in_memory import MemoryHarness
 from state.on_files import FileHarness
 from support.everyday import first_every_day
 
@@ -159,7 +160,7 @@ TTL = StateTtlConfig.new_builder(Duration.of_millis(30)).update_ttl_on_read_and_
 def test_files_hold_what_memory_holds(seed: int, ttl: StateTtlConfig | None) -> None:
     """Random steps of batches and of keys, several batches a task, restarts, merges, writes that go to disk early."""
     rng = random.Random(seed)
-    memory = KeyedHarness(Everything(ttl), lambda row: row["user"])
+    memory = MemoryHarness(Everything(ttl), lambda row: row["user"])
     files = FileHarness(Everything(ttl), lambda row: row["user"])
     files.spill_every = seed % 2
     for now in range(8):

@@ -24,6 +24,7 @@ from keygroups.state import (
     ValueStateDescriptor,
 )
 from keygroups.testing import KeyedHarness
+from state.in_memory import MemoryHarness
 from state.on_files import FileHarness
 from state.probe import HARNESS, Probe, Probed
 
@@ -104,8 +105,8 @@ def timer_step(rng: random.Random) -> Step:
 STEPS = [value_step, list_step, map_step, sorted_step, timer_step]
 
 
-def in_files() -> Probed:
-    token = HARNESS.set(FileHarness)
+def in_files(kind: type[Any] = FileHarness) -> Probed:
+    token = HARNESS.set(kind)
     try:
         return Probed(**{name: make() for name, make in STATES.items()})
     finally:
@@ -116,22 +117,24 @@ def in_files() -> Probed:
 def test_random_programs_give_the_same(seed: int) -> None:
     """Each batch is one version; a merge or a restart comes between some of them."""
     rng = random.Random(seed)
-    memory, files = Probed(**{name: make() for name, make in STATES.items()}), in_files()
+    memory, files, product = in_files(MemoryHarness), in_files(), in_files(KeyedHarness)
     files.harness.spill_every = rng.choice([0, 3, 10])
     files.harness.spill_while_firing = rng.choice([0, 1, 4])
     for batch in range(25):
         rows = [(rng.choice("abc"), rng.choice(STEPS)(rng)) for _ in range(rng.randrange(20))]
         before = len(memory.harness.output)
-        for probed in (memory, files):
+        for probed in (memory, files, product):
             probed.harness.advance_watermark(batch * 10)
             fired = probed.harness.output[before:]
             probed.harness.output[before:] = sorted(fired, key=lambda one: (one[1], one[0]))  # equal times: any order
             probed.harness.process_all(rows)
-        assert files.harness.output == memory.harness.output
+        assert files.harness.output == product.harness.output == memory.harness.output
         for domain in TimeDomain:
-            assert files.harness.number_of_timers(domain) == memory.harness.number_of_timers(domain)
+            timers = product.harness.number_of_timers(domain)
+            assert files.harness.number_of_timers(domain) == timers == memory.harness.number_of_timers(domain)
         for name in ("value", "list"):
-            assert files.harness.number_of_keys(name) == memory.harness.number_of_keys(name)
+            keys = product.harness.number_of_keys(name)
+            assert files.harness.number_of_keys(name) == keys == memory.harness.number_of_keys(name)
         rng.choice([files.harness.compact, files.harness.restart, lambda: None])()
     assert len(files.harness.output) > 150
 
@@ -227,7 +230,9 @@ BERLIN = dt.timezone(dt.timedelta(hours=2))
 
 
 @pytest.mark.usefixtures("harness")
-@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+@pytest.mark.parametrize(
+    "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
+)
 @pytest.mark.parametrize(
     ("kind", "one", "same"),
     [
@@ -258,7 +263,9 @@ def test_a_second_key_has_one_form(kind: str, one: Any, same: Any) -> None:
 
 
 @pytest.mark.usefixtures("harness")
-@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+@pytest.mark.parametrize(
+    "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
+)
 def test_decimals_are_exact() -> None:
     """Whatever the context of the thread; rounded half up, as Spark does, and refused where they do not fit."""
     probed = Probed(s=ValueStateDescriptor("s", "decimal(38,10)"), t=ValueStateDescriptor("t", "decimal(5,2)"))
@@ -278,7 +285,9 @@ def _update(value: Any, p: Any) -> None:
 
 
 @pytest.mark.usefixtures("harness")
-@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+@pytest.mark.parametrize(
+    "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
+)
 def test_bytes_are_the_users_own() -> None:
     """And are bytes, whatever was given and wherever they come from."""
     probed = Probed(s=ValueStateDescriptor("s", "binary"), m=MapStateDescriptor("m", "binary", "map<binary,string>"))

@@ -15,10 +15,11 @@ from keygroups.keyed.yielded import copied
 from keygroups.state import StateError, ValueStateDescriptor
 from keygroups.state.types import parse_type
 from keygroups.streams.adapters import Reducer
-from keygroups.streams.rows import _in_batches
+from keygroups.streams.rows import in_batches as batches_of
 from keygroups.streams.side_outputs import row_of
 from keygroups.streams.spec import Operator
 from keygroups.testing import KeyedHarness
+from state.in_memory import MemoryHarness
 
 ROWS = [Row(k="a", n=n) for n in range(6)]
 
@@ -54,11 +55,11 @@ class Again(KeyedProcessFunction):
 
 def in_batches(make: Callable[[], KeyedProcessFunction], output: str) -> list[dict[str, Any]]:
     """What a task gives to the JVM of the rows of a function."""
-    harness = KeyedHarness(make(), "k")
+    harness = MemoryHarness(make(), "k")
     rows = harness._operator.process([(row.k, row, 0) for row in ROWS])
     columns, key = ("k", "n"), parse_type("k string")
     operator = Operator(make(), "uid", columns, key, parse_type(output), (), None, 1)  # type: ignore[arg-type]
-    return [row for batch in _in_batches(operator, iter(rows)) for row in batch.to_pylist()]
+    return [row for batch in batches_of(operator, iter(rows)) for row in batch.to_pylist()]
 
 
 def in_harness(make: Callable[[], KeyedProcessFunction]) -> list[Any]:

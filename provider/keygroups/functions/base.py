@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from keygroups.functions import context as contexts
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from keygroups.functions.context import BatchContext, Context, OnTimerContext, RuntimeContext
+    from keygroups.functions.context import BatchContext, OnTimerContext, RuntimeContext
     from keygroups.state.batch_keys import BatchKeys
 
 
@@ -78,7 +80,10 @@ class KeyedBatchFunction(TimedFunction):
 
 
 class KeyedProcessFunction(TimedFunction):
-    """Rows and timers of a key, with its state."""
+    """Rows and timers of a key, with its state. Its contexts have PyFlink's names, too."""
+
+    Context: TypeAlias = contexts.Context
+    OnTimerContext: TypeAlias = contexts.OnTimerContext
 
     @abstractmethod
     def process_element(self, value: Any, ctx: Context) -> Iterable[Any] | None:

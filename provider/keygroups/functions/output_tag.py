@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pyspark.sql.types import DataType
 
 from keygroups.state.errors import StateError
+from keygroups.state.other_names import also_named
 from keygroups.state.types import parse_type
 
 
+@also_named(type_info="type")
 @dataclass(frozen=True, init=False)
 class OutputTag:
     """A side output, to which a function writes with ``yield tag, row``.

@@ -9,6 +9,8 @@ import heapq
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+import numpy as np
+
 from keygroups.functions.timers import TimeDomain, TimerService
 from keygroups.keyed.forms import frozen
 from keygroups.keyed.scope import Scope
@@ -104,21 +106,27 @@ class KeyTimers(TimerService):
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
-        self._queue(TimeDomain.PROCESSING_TIME, timestamp).remove(timestamp, self._key())
+        self._remove(TimeDomain.PROCESSING_TIME, timestamp)
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
-        self._queue(TimeDomain.EVENT_TIME, timestamp).remove(timestamp, self._key())
+        self._remove(TimeDomain.EVENT_TIME, timestamp)
 
     def _add(self, domain: TimeDomain, timestamp: int) -> None:
-        queue, key = self._queue(domain, timestamp), self._key()
+        millis, key = _whole(timestamp), self._key()
         if not self.is_ended:
-            queue.add(timestamp, key)
+            self.queues[domain].add(millis, key)
+
+    def _remove(self, domain: TimeDomain, timestamp: int) -> None:
+        self.queues[domain].remove(_whole(timestamp), self._key())
 
     def _key(self) -> Any:
         return self._scope.key_for("timers")
 
-    def _queue(self, domain: TimeDomain, timestamp: int) -> Timers:
-        if type(timestamp) is not int or not -(1 << 63) <= timestamp < 1 << 63:
-            raise StateError("a timer has a wrong time", expected="milliseconds since 1970", found=repr(timestamp))
-        return self.queues[domain]
+
+def _whole(timestamp: int | np.integer[Any]) -> int:
+    """Return a time as Python's int; numpy's whole numbers come from the arrays of batches."""
+    millis = int(timestamp) if isinstance(timestamp, np.integer) else timestamp
+    if type(millis) is not int or not -(1 << 63) <= millis < 1 << 63:
+        raise StateError("a timer has a wrong time", expected="milliseconds since 1970", found=repr(timestamp))
+    return millis

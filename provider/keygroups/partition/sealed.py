@@ -51,6 +51,10 @@ class Sealed:
         """Have the blocks of these segments, newest first, in place of all others."""
         self._base = self._runs = _runs(segments)
 
+    def blocks(self) -> list[list[Block]]:
+        """Give the blocks of each segment, newest first."""
+        return [list(run.blocks) for run in self._runs]
+
     def row_bytes(self) -> int:
         """Mean bytes of a row's value."""
         blocks = [block for run in self._runs for block in run.blocks]

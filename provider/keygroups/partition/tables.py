@@ -124,6 +124,16 @@ class FileTables:
             self._move(kept)
         self._keys.forget(key for timers in self.timers.values() for key in timers.waiting())
 
+    def drop_expired(self, now: int) -> None:
+        """Remove all expired rows of the states whose snapshots have none. All writes are on disk."""
+        nothing = pa.array([], pa.binary())
+        for kept in self.kept:
+            state = kept.descriptor
+            if state and state.ttl and state.ttl.get_cleanup_strategies().in_full_snapshot():
+                gone = expired(kept.table.sealed, state.ttl, now, None, nothing, kept.family.lists, state.type)
+                for rows in list(gone):
+                    self._put_over(kept, rows)
+
     def pause_timers(self, pause: Callable[[], None], window: int) -> None:
         """Have a function called while many timers fire, after so many each time, and no more read at once."""
         for timers in self.timers.values():
@@ -137,7 +147,10 @@ class FileTables:
 
     def _move(self, kept: KeptTable) -> None:
         """Move the writes of a table to a segment over those of the version."""
-        segment = self._sorted(kept, kept.table.take())
+        self._put_over(kept, kept.table.take())
+
+    def _put_over(self, kept: KeptTable, rows: ChunkRows | ChunkColumns) -> None:
+        segment = self._sorted(kept, rows)
         if segment is None:
             return
         kept.spilled.insert(0, segment)

@@ -85,8 +85,16 @@ class PartitionTask:
 
     def begin(self) -> Iterator[Output]:
         """Fire the timers whose time has come since the batch before."""
-        yield from self._operator.advance_watermark(self._view.watermark)
-        yield from self._operator.advance_processing_time(self._view.now)
+        yield from self.advance(self._view.now, self._view.watermark)
+
+    def advance(self, now: int, watermark: int) -> Iterator[Output]:
+        """Fire the timers whose time has come."""
+        yield from self._operator.advance_watermark(watermark)
+        yield from self.advance_processing_time(now)
+
+    def advance_processing_time(self, now: int) -> Iterator[Output]:
+        """Fire those that follow the processing time."""
+        yield from self._operator.advance_processing_time(now)
         self._scope.key = NO_KEY
 
     def process(self, rows: Iterable[tuple[Key, Any, int]], count: int) -> Iterator[Output]:
@@ -147,8 +155,7 @@ class PartitionTask:
 
     def end(self) -> Iterator[Output]:
         """Fire the processing timers that the rows have set for now, close the function, and hand over its writes."""
-        yield from self._operator.advance_processing_time(self._view.now)
-        self._scope.key = NO_KEY
+        yield from self.advance_processing_time(self._view.now)
         metrics = self._runtime.metrics.values()
         self._is_closed = True
         self._operator.close()

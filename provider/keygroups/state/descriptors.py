@@ -15,6 +15,7 @@ from keygroups.rows.pickled import PickleType, has_pickles
 from keygroups.state.built_in import AGGREGATIONS, REDUCES, REDUCES_OF_INSTANTS, built_in
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction, as_fold, as_reduce, check_aggregate
+from keygroups.state.other_names import also_named
 from keygroups.state.ttl import StateTtlConfig
 from keygroups.state.types import parse_type
 
@@ -76,6 +77,7 @@ class StateDescriptor:
         return f"{self.kind} state {self.name!r} of {self.type.simpleString()}"
 
 
+@also_named(value_type_info="type")
 class ValueStateDescriptor(StateDescriptor):
     """Describes one value for each key.
 
@@ -93,12 +95,14 @@ class ValueStateDescriptor(StateDescriptor):
         self.default = default
 
 
+@also_named(elem_type_info="type")
 class ListStateDescriptor(StateDescriptor):
     """Describes a list for each key; ``type`` is that of an element."""
 
     kind = "list"
 
 
+@also_named(key_type_info="key_type", value_type_info="value_type")
 class MapStateDescriptor(StateDescriptor):
     """Describes a map for each key.
 
@@ -132,6 +136,7 @@ class MapStateDescriptor(StateDescriptor):
         return f"{self.kind} state {self.name!r} of {self.key_type.simpleString()} to {self.type.simpleString()}"
 
 
+@also_named(key_type_info="key_type", value_type_info="value_type")
 class SortedMapStateDescriptor(MapStateDescriptor):
     """Describes a map for each key whose entries are read in the order of their keys.
 
@@ -156,6 +161,7 @@ class SortedMapStateDescriptor(MapStateDescriptor):
             )
 
 
+@also_named(reduce_function="function", type_info="type")
 class ReducingStateDescriptor(StateDescriptor, Generic[T]):
     """Describes a value for each key that is reduced with each value added.
 
@@ -189,6 +195,7 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
         return self._function
 
 
+@also_named(agg_function="function", state_type_info="accumulator_type")
 class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
     """Describes an accumulator for each key.
 

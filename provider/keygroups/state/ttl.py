@@ -76,7 +76,7 @@ class StateTtlConfigBuilder:
         Raises:
             StateError: The number is not above 0.
         """
-        strategy = choices.IncrementalCleanupStrategy(cleanup_size, run_cleanup_for_every_record)
+        strategy = choices.CleanupStrategies.IncrementalCleanupStrategy(cleanup_size, run_cleanup_for_every_record)
         self._cleanup = replace(self._cleanup, incremental=strategy)
         return self
 
@@ -86,7 +86,7 @@ class StateTtlConfigBuilder:
         """Leave expired values out when files are merged; the name is Flink's, the backend need not be RocksDB."""
         given = periodic_compaction_time
         periodic = choices.THIRTY_DAYS if given is None else Duration(milliseconds_of(given))
-        strategy = choices.CompactFilterCleanupStrategy(query_time_after_num_entries, periodic)
+        strategy = choices.CleanupStrategies.RocksdbCompactFilterCleanupStrategy(query_time_after_num_entries, periodic)
         self._cleanup = replace(self._cleanup, compact_filter=strategy)
         return self
 

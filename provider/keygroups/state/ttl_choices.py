@@ -42,55 +42,6 @@ class TtlTimeCharacteristic(Enum):
 
 
 @dataclass(frozen=True)
-class IncrementalCleanupStrategy:
-    """Look at a few more values at each access.
-
-    Args:
-        cleanup_size: How many values at a time.
-        run_cleanup_for_each_record: At each row of the input too, whether or not it touches the state.
-    """
-
-    cleanup_size: int = 5
-    run_cleanup_for_each_record: bool = False
-
-    def __post_init__(self) -> None:
-        """Refuse a step that would look at nothing."""
-        if self.cleanup_size <= 0:
-            raise StateError(
-                "incremental cleanup looks at no values", expected="a cleanup_size above 0", found=self.cleanup_size
-            )
-
-    def get_cleanup_size(self) -> int:
-        """Give how many values are looked at a time."""
-        return self.cleanup_size
-
-    def run_cleanup_for_every_record(self) -> bool:
-        """Tell whether each row of the input makes a step."""
-        return self.run_cleanup_for_each_record
-
-
-@dataclass(frozen=True)
-class CompactFilterCleanupStrategy:
-    """Leave expired values out when files are merged.
-
-    Args:
-        query_time_after_num_entries: Flink reads the clock anew after so many entries. Here the time of a batch is one.
-        periodic_compaction_time: After this time a file is merged again for expired values alone; 0 for never.
-    """
-
-    query_time_after_num_entries: int = 1000
-    periodic_compaction_time: Duration = THIRTY_DAYS
-
-    def get_query_time_after_num_entries(self) -> int:
-        """Give after how many entries Flink reads the clock anew."""
-        return self.query_time_after_num_entries
-
-    def get_periodic_compaction_time(self) -> Duration:
-        """Give after which time a file is merged for expired values alone."""
-        return self.periodic_compaction_time
-
-
-@dataclass(frozen=True)
 class CleanupStrategies:
     """Which strategies a state has.
 
@@ -101,9 +52,56 @@ class CleanupStrategies:
         in_background: Use the other two with their defaults where they are not set.
     """
 
+    @dataclass(frozen=True)
+    class IncrementalCleanupStrategy:
+        """Look at a few more values at each access.
+
+        Args:
+            cleanup_size: How many values at a time.
+            run_cleanup_for_each_record: At each row of the input too, whether or not it touches the state.
+        """
+
+        cleanup_size: int = 5
+        run_cleanup_for_each_record: bool = False
+
+        def __post_init__(self) -> None:
+            """Refuse a step that would look at nothing."""
+            if self.cleanup_size <= 0:
+                raise StateError(
+                    "incremental cleanup looks at no values", expected="a cleanup_size above 0", found=self.cleanup_size
+                )
+
+        def get_cleanup_size(self) -> int:
+            """Give how many values are looked at a time."""
+            return self.cleanup_size
+
+        def run_cleanup_for_every_record(self) -> bool:
+            """Tell whether each row of the input makes a step."""
+            return self.run_cleanup_for_each_record
+
+    @dataclass(frozen=True)
+    class RocksdbCompactFilterCleanupStrategy:
+        """Leave expired values out when files are merged.
+
+        Args:
+            query_time_after_num_entries: Flink reads the clock anew after so many entries. A batch here has one time.
+            periodic_compaction_time: After this time a file is merged again for expired values alone; 0 for never.
+        """
+
+        query_time_after_num_entries: int = 1000
+        periodic_compaction_time: Duration = THIRTY_DAYS
+
+        def get_query_time_after_num_entries(self) -> int:
+            """Give after how many entries Flink reads the clock anew."""
+            return self.query_time_after_num_entries
+
+        def get_periodic_compaction_time(self) -> Duration:
+            """Give after which time a file is merged for expired values alone."""
+            return self.periodic_compaction_time
+
     full_snapshot: bool = False
     incremental: IncrementalCleanupStrategy | None = None
-    compact_filter: CompactFilterCleanupStrategy | None = None
+    compact_filter: RocksdbCompactFilterCleanupStrategy | None = None
     in_background: bool = True
 
     def is_cleanup_in_background(self) -> bool:
@@ -116,11 +114,11 @@ class CleanupStrategies:
 
     def get_incremental_cleanup_strategy(self) -> IncrementalCleanupStrategy | None:
         """Give the strategy that is set, else the default of the background, else None."""
-        return self.incremental or (IncrementalCleanupStrategy() if self.in_background else None)
+        return self.incremental or (self.IncrementalCleanupStrategy() if self.in_background else None)
 
-    def get_rocksdb_compact_filter_cleanup_strategy(self) -> CompactFilterCleanupStrategy | None:
+    def get_rocksdb_compact_filter_cleanup_strategy(self) -> RocksdbCompactFilterCleanupStrategy | None:
         """Give the strategy that is set, else the default of the background, else None."""
-        return self.compact_filter or (CompactFilterCleanupStrategy() if self.in_background else None)
+        return self.compact_filter or (self.RocksdbCompactFilterCleanupStrategy() if self.in_background else None)
 
 
 NO_STRATEGIES: Final = CleanupStrategies()

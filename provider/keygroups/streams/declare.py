@@ -36,7 +36,18 @@ def opened(function: Function, uid: str, parameters: dict[str, str]) -> Declared
         context.seal()
     finally:
         function.close()
-    for descriptor in context.descriptors():
+    require_storable(context.descriptors(), uid)
+    return Declared(context.descriptors(), metrics)
+
+
+def require_storable(states: list[StateDescriptor], uid: str) -> None:
+    """Check that Spark takes the names and types of states.
+
+    Raises:
+        StateError: A name cannot be used.
+        SettingError: A type cannot be stored.
+    """
+    for descriptor in states:
         if descriptor.name in ("", "default") or descriptor.name != descriptor.name.strip():
             raise StateError(
                 f"operator {uid!r} has a state with a name that Spark does not take",
@@ -46,7 +57,6 @@ def opened(function: Function, uid: str, parameters: dict[str, str]) -> Declared
         entry_form(descriptor)
         if isinstance(descriptor, MapStateDescriptor):
             name_schema(descriptor.key_type)
-    return Declared(context.descriptors(), metrics)
 
 
 def declare(client: Any, states: list[StateDescriptor]) -> None:

@@ -70,12 +70,12 @@ def results(
     end = task.end_of_input if is_bounded else task.end
     with few_collections():
         if isinstance(operator.function, KeyedBatchFunction):
-            yield from _in_batches(operator, task.begin())
+            yield from in_batches(operator, task.begin())
             yield from _of_batches(operator, task, batches, keys_of, memory)
-            yield from _in_batches(operator, end())
+            yield from in_batches(operator, end())
         else:
             rows = chain.from_iterable(_of_rows(operator, task, batches, keys_of, memory))
-            yield from _in_batches(operator, chain(task.begin(), rows, end()))
+            yield from in_batches(operator, chain(task.begin(), rows, end()))
 
 
 def _of_rows(
@@ -115,7 +115,7 @@ def _timers_at_once(operator: Operator, task: PartitionTask) -> int:
     return max(min(_batch_bytes(operator) // (task.tables.row_bytes() + OBJECT_BYTES), OUTPUT_ROWS), 1)
 
 
-def _in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:
+def in_batches(operator: Operator, outputs: Iterator[Output]) -> Iterator[pa.RecordBatch]:
     """Give rows as batches of the result."""
     schema = with_sides(operator.output, operator.tags, operator.uid)
     make = batch_maker(schema, operator.uid)

@@ -1,217 +1,262 @@
 """A function without Spark: rows, watermarks and time in, rows out; snapshots, and another number of subtasks.
 
+The function runs over the tables of a partition, as in a query: what they refuse, the harness refuses.
+
 Source: ``KeyedOneInputStreamOperatorTestHarness`` of Flink.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+import shutil
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
-from zlib import crc32
 
 import pyarrow as pa
 from pyspark.sql import Row
+from pyspark.sql import types as spark
 
 from keygroups.errors import SettingError
 from keygroups.functions import KeyedBatchFunction, KeyedProcessFunction, OutputTag, TimeDomain
-from keygroups.java_hash import java_hash
-from keygroups.key_groups import compute_key_group_for_key_hash, compute_key_group_range_for_operator_index
-from keygroups.keyed.forms import frozen
-from keygroups.keyed.memory import Kept, MemoryTables
-from keygroups.keyed.operator import KeyedOperator, Output, tagged
-from keygroups.keyed.scope import NO_KEY, NO_TIME, Scope
-from keygroups.keyed.timer_queue import KeyTimers, TimerQueue
-from keygroups.keyed.yielded import copied
+from keygroups.key_groups import compute_key_group_range_for_operator_index
+from keygroups.keyed.metrics import Metrics
+from keygroups.keyed.scope import NO_TIME, Scope
+from keygroups.keyed.tables import Tables
+from keygroups.partition.keys import Key, StoredKeys
+from keygroups.partition.task import PartitionTask
+from keygroups.partition.view import View
 from keygroups.state.arrow import plain
 from keygroups.state.errors import StateError
-from keygroups.testing.batches import batch_keys, rows_of
+from keygroups.streams.declare import require_storable
+from keygroups.streams.incoming import distinct
+from keygroups.testing.keys import KEY, NO_SCHEMA, KeyRows, key_group, key_of, schema_of
+from keygroups.testing.kinds import Kinds
+from keygroups.testing.outputs import collector
+from keygroups.testing.reading import number_of_keys, number_of_timers, state_of
+from keygroups.testing.snapshots import Restored, Snapshot, owner, restored, saved
 from keygroups.testing.task import Task, TaskContext
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The state of one subtask.
-
-    Attributes:
-        states: Each state by its name.
-        timers: Times and keys of each clock's timers.
-        max_parallelism: Number of key groups.
-    """
-
-    states: Mapping[str, Kept]
-    timers: Mapping[TimeDomain, Sequence[tuple[int, Any]]]
-    max_parallelism: int
-
-
-class KeyedHarness:
+class KeyedHarness(Kinds):
     """One subtask of a keyed function, which is opened at once.
+
+    The types of the key's columns are those of the first row, and it is opened again if they are not texts.
 
     Args:
         function: The function.
         key: Column of the key, several columns, or a callable that gives the key of a row.
+        output_type: Columns of what it yields, as for ``process``. Without it rows are taken as they are.
+        side_outputs: The side outputs that it writes to.
         restore: Snapshots of all subtasks of an earlier run, of which this one takes over its key groups.
         now: Processing time at the start, in milliseconds since 1970.
         **task: Fields of ``Task``: name, parallelism, subtask, max_parallelism, parameters.
 
     Attributes:
         output: Rows of the main output.
-        metrics: Counters and gauges of the function.
 
     Raises:
-        StateError: A restored state has another kind or type than the function's.
+        StateError: A state has a name that Spark does not take, or a restored state has another kind or type.
     """
 
     def __init__(
         self,
         function: KeyedProcessFunction | KeyedBatchFunction,
         key: str | Sequence[str] | Callable[[Any], Any],
+        output_type: str | spark.DataType | None = None,
         *,
+        side_outputs: Sequence[OutputTag] = (),
         restore: Iterable[Snapshot] = (),
         now: int = 0,
         **task: Any,
     ) -> None:
         """See the class."""
-        self._task = Task(**task)
-        self._key_of = key if callable(key) else _columns(key)
-        self._key_names = [] if callable(key) else [key] if isinstance(key, str) else list(key)
-        self._scope = Scope(now=now)
+        snapshots = list(restore)
+        self._task = Task(**{**_max_parallelism(snapshots, task), **task})
         self._owned = compute_key_group_range_for_operator_index(
             self._task.max_parallelism, self._task.parallelism, self._task.subtask
         )
-        snapshots = list(restore)
-        self._tables = MemoryTables(self._restored(snapshots), now)
-        self._queues = {domain: TimerQueue() for domain in TimeDomain}
-        timers = KeyTimers(self._scope, self._queues[TimeDomain.EVENT_TIME], self._queues[TimeDomain.PROCESSING_TIME])
-        for snapshot in snapshots:
-            self._restore_timers(snapshot)
+        self._function, self._key_of = function, key_of(key)
+        self._key_name = key if isinstance(key, str) else KEY
+        self._now, self._watermark = now, NO_TIME
+        self._outputs = collector(function, self._task.name, output_type, side_outputs)
         self._side: dict[str, list[Any]] = {}
         self.output: list[Any] = []
-        self._operator = KeyedOperator(function, self._scope, timers)
-        context = TaskContext(self._task, self._tables, self._scope)
-        self.metrics = context.metrics
-        try:
-            self._operator.open(context)
-            context.seal()
-        except BaseException:
-            self.close()
-            raise
+        self._folder = Path(mkdtemp(prefix="keygroups-"))
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
+        groups = range(self._owned.start, self._owned.end + 1)
+        self._before = restored(snapshots, groups, self._folder)
+        self._keys = {k: at for one in snapshots for k, at in one.keys.items() if at >> 48 in groups}
+        self._key_schema = next((one.key_schema for one in snapshots if one.key_schema), None)
+        self._open(self._key_schema or NO_SCHEMA)
+
+    @property
+    def metrics(self) -> Metrics:
+        """Counters and gauges of the function."""
+        return self._context.metrics
 
     def process(self, row: Any, timestamp: int = NO_TIME) -> None:
         """Give the function a row: a ``Row``, or a dict, which becomes one.
 
         Raises:
-            StateError: The row's key belongs to another subtask.
+            StateError: The row's key belongs to another subtask, or has another type than the first one.
         """
-        row = Row(**row) if isinstance(row, dict) else row
-        key = self._key_of(row)
-        self._require_own(key)
-        self._collect(self._operator.process([(key, row, timestamp)]))
+        self._batch([row], None if timestamp == NO_TIME else [timestamp])
 
     def process_batch(self, rows: Sequence[Any], timestamps: Sequence[int] | None = None) -> None:
-        """Give a function of batches rows at once. What it yields becomes rows of ``output``.
+        """Give the function rows at once. What a function of batches yields becomes rows of ``output``.
 
         Args:
             rows: ``Row``s or dicts with the same columns.
             timestamps: The time of each row.
 
         Raises:
-            StateError: A row's key belongs to another subtask.
+            StateError: A row's key belongs to another subtask, or has another type than the first one.
         """
-        given = [Row(**row) if isinstance(row, dict) else row for row in rows]
-        keys = [self._key_of(row) for row in given]
-        for key in keys:
-            self._require_own(key)
-        batch = pa.RecordBatch.from_pylist([plain(row) for row in given])
-        times = None if timestamps is None else pa.array(timestamps, pa.int64())
-        outputs = self._operator.process_batch(batch_keys(keys, self._key_names, self._scope), batch, times)
-        self._collect(chain.from_iterable(map(rows_of, outputs)))
+        self._batch(rows, timestamps)
 
     def process_all(self, rows: Iterable[Any]) -> None:
-        """Give the function rows without a time."""
-        for row in rows:
-            self.process(row)
+        """Give the function rows without a time, in one batch."""
+        self._batch(list(rows), None)
 
     def advance_watermark(self, watermark: int) -> None:
         """Let event time pass, and fire its timers."""
-        self._collect(self._operator.advance_watermark(watermark))
+        self._watermark = max(watermark, self._watermark)
+        self._fire()
 
     def advance_processing_time(self, now: int) -> None:
         """Let processing time pass, and fire its timers."""
-        self._collect(self._operator.advance_processing_time(now))
+        self._now = now
+        self._fire()
 
     def side_output(self, tag: OutputTag) -> list[Any]:
         """Give the rows of a side output."""
         return self._side.get(tag.tag_id, [])
 
+    def state(self, name: str, key: Any) -> Any:
+        """Return what a key has in a state, without a renewal of its life: None, or an empty list or dict, for nothing.
+
+        An aggregating or folding state has its accumulator.
+
+        Raises:
+            StateError: The function has no such state.
+        """
+        return state_of(self._tables, name, self._seen(key), self._now)
+
     def number_of_keys(self, state: str) -> int:
-        """Give how many keys have something in a state."""
-        return len(self._tables.kept[state].rows)
+        """Give how many keys have something in a state.
+
+        Raises:
+            StateError: The function has no such state.
+        """
+        keys = self._running.see(StoredKeys.of(list(self._keys), list(self._keys.values())))
+        return number_of_keys(self._tables, state, keys)
 
     def number_of_timers(self, domain: TimeDomain) -> int:
-        """Give how many timers of a clock are set."""
-        return len(self._queues[domain].all())
+        """Give how many timers of a clock are set.
+
+        Raises:
+            StateError: It is no ``TimeDomain``.
+        """
+        return number_of_timers(self._tables, domain)
 
     def snapshot(self) -> Snapshot:
         """Give the state as it is now: what comes later does not change it."""
-        states = {name: Kept(kept.descriptor, copy.deepcopy(kept.rows)) for name, kept in self._tables.kept.items()}
-        timers = {domain: queue.all() for domain, queue in self._queues.items()}
-        return Snapshot(states, timers, self._task.max_parallelism)
+        self._tables.spill()
+        self._tables.drop_expired(self._now)
+        families, rows = saved(self._tables, self._before, self._folder)
+        families |= owner(self._task.name, self._key_schema or NO_SCHEMA)
+        return Snapshot(families, rows, dict(self._keys), self._key_schema, self._task.max_parallelism)
 
     def close(self) -> None:
-        """Close the function."""
-        self._operator.close()
+        """Close the function, and delete its files."""
+        self._running.close()
+        self._remove()
 
-    def _collect(self, outputs: Iterable[Output]) -> None:
-        for tag, row in map(tagged, map(copied, outputs)):
+    def _open(self, schema: spark.StructType) -> None:
+        self._key_rows = KeyRows(schema, self._task.max_parallelism)
+        runs, families = self._before.runs(), self._before.families
+        view = View(str(self._folder), runs, families, self._task.max_parallelism, self._watermark, self._now)
+        self._running = PartitionTask(self._function, view, schema, self._made, self._task.name)
+        self._tables = self._running.tables
+        try:
+            require_storable(self._context.descriptors(), self._task.name)
+        except BaseException:
+            self.close()
+            raise
+
+    def _made(self, tables: Tables, scope: Scope) -> TaskContext:
+        self._context = TaskContext(self._task, tables, scope)
+        return self._context
+
+    def _batch(self, given: Sequence[Any], timestamps: Sequence[int] | None) -> None:
+        rows = [Row(**row) if isinstance(row, dict) else row for row in given]
+        stored = [self._stored(self._key_of(row)) for row in rows]
+        self._fire()
+        self._keys.update(stored)
+        if rows:
+            self._collect(self._given(stored, rows, timestamps))
+        self._collect(self._outputs.rows(self._running.advance_processing_time(self._now)))
+
+    def _given(
+        self, stored: list[tuple[bytes, int]], rows: list[Any], timestamps: Sequence[int] | None
+    ) -> Iterator[tuple[OutputTag | None, Any]]:
+        """What the function gives for rows."""
+        if isinstance(self._function, KeyedBatchFunction):
+            return self._outputs.columns(self._columns(stored, rows, timestamps))
+        times = [NO_TIME] * len(rows) if timestamps is None else timestamps
+        keys = map(self._key, stored)
+        return self._outputs.rows(self._running.process(zip(keys, rows, times, strict=True), len(rows)))
+
+    def _columns(
+        self, stored: list[tuple[bytes, int]], rows: list[Any], timestamps: Sequence[int] | None
+    ) -> Iterator[Any]:
+        data, locators = zip(*stored, strict=True)
+        keys, groups = distinct(pa.array(data, pa.binary()), pa.array(locators, pa.int64()))
+        times = None if timestamps is None else pa.array(timestamps, pa.int64())
+        batch = pa.RecordBatch.from_pylist([plain(row) for row in rows])
+        return self._running.process_batch(keys, groups, batch, times)
+
+    def _fire(self) -> None:
+        self._collect(self._outputs.rows(self._running.advance(self._now, self._watermark)))
+
+    def _collect(self, outputs: Iterable[tuple[OutputTag | None, Any]]) -> None:
+        for tag, row in outputs:
             (self.output if tag is None else self._side.setdefault(tag.tag_id, [])).append(row)
-        self._scope.key = NO_KEY
 
-    def _require_own(self, key: Any) -> None:
+    def _stored(self, key: Any) -> tuple[bytes, int]:
+        """A key as it is stored; the first one tells the types of all."""
         if not self._owns(key):
-            raise StateError("the key belongs to another subtask", expected=self._owned, found=self._group(key))
+            found = key_group(key, self._task.max_parallelism)
+            raise StateError("the key belongs to another subtask", expected=self._owned, found=found)
+        if self._key_schema is None:
+            schema = schema_of(key, self._key_name)
+            if schema != NO_SCHEMA:
+                self._running.close()
+                self._before = Restored({}, [])
+                self._open(schema)
+            self._key_schema = schema
+        return self._key_rows.stored(key)
 
-    def _restored(self, snapshots: Iterable[Snapshot]) -> dict[str, Kept]:
-        found: dict[str, Kept] = {}
-        for snapshot in snapshots:
-            if snapshot.max_parallelism != self._task.max_parallelism:
-                raise SettingError(
-                    "the maximum parallelism of a snapshot cannot change",
-                    expected=snapshot.max_parallelism,
-                    found=self._task.max_parallelism,
-                )
-            for name, kept in snapshot.states.items():
-                rows = {key: row for key, row in kept.rows.items() if self._owns(key)}
-                earlier = found.get(name, replace(kept, rows={}))
-                found[name] = replace(kept, rows=earlier.rows | copy.deepcopy(rows))
-        return found
+    def _seen(self, key: Any) -> Key:
+        return self._key(self._stored(key))
 
-    def _restore_timers(self, snapshot: Snapshot) -> None:
-        for domain, timers in snapshot.timers.items():
-            for timestamp, key in timers:
-                if self._owns(key):
-                    self._queues[domain].add(timestamp, key)
+    def _key(self, stored: tuple[bytes, int]) -> Key:
+        (key,) = self._running.see(StoredKeys.of([stored[0]], [stored[1]]))
+        return key
 
     def _owns(self, key: Any) -> bool:
-        return self._group(key) in self._owned
-
-    def _group(self, key: Any) -> int:
-        return compute_key_group_for_key_hash(_hash(frozen(key)), self._task.max_parallelism)
+        return key_group(key, self._task.max_parallelism) in self._owned
 
 
-def _columns(names: str | Sequence[str]) -> Callable[[Any], Any]:
-    """What gives the key of a row: a value for one column, a row for several."""
-    if isinstance(names, str):
-        return lambda row: row[names]
-    make = Row(*names)
-    return lambda row: make(*(row[name] for name in names))
-
-
-def _hash(key: Any) -> int:
-    """Java's hash code, and for a type that has none here a number that is the same in each process."""
-    try:
-        return java_hash(key)
-    except SettingError:
-        return crc32(repr(key).encode())
+def _max_parallelism(snapshots: Sequence[Snapshot], task: dict[str, Any]) -> dict[str, int]:
+    """The number of key groups that the snapshots have, which cannot change."""
+    wanted = task.get("max_parallelism")
+    for snapshot in snapshots:
+        wanted = wanted or snapshot.max_parallelism
+        if snapshot.max_parallelism != wanted:
+            raise SettingError(
+                "the maximum parallelism of a snapshot cannot change", expected=snapshot.max_parallelism, found=wanted
+            )
+    return {} if wanted is None else {"max_parallelism": wanted}

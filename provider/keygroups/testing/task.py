@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from keygroups.functions.context import RuntimeContext
 from keygroups.keyed.registry import Registry
 from keygroups.keyed.scope import Scope
 from keygroups.keyed.tables import Tables
+
+DEFAULT_MAX_PARALLELISM: Final = 128
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Task:
     name: str = "operator"
     parallelism: int = 1
     subtask: int = 0
-    max_parallelism: int = 128
+    max_parallelism: int = DEFAULT_MAX_PARALLELISM
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
