@@ -18,7 +18,7 @@ from keygroups.keyed.forms import frozen
 from keygroups.rows.decimals import scaled
 from keygroups.rows.decode import bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
-from keygroups.rows.scalars import micros_of
+from keygroups.rows.times import micros_of
 from keygroups.state.types import parse_type
 
 SCHEMAS = [

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import types as spark
 
-from keygroups.rows.scalars import micros_of
+from keygroups.rows.times import micros_of
 
 
 def order_of(kind: spark.DataType) -> Callable[[Any], Any]:

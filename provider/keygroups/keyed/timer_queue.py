@@ -7,12 +7,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+from pyspark.sql.types import LongType
 
 from keygroups.functions.timers import TimeDomain, TimerService
 from keygroups.keyed.forms import frozen
 from keygroups.keyed.scope import Scope
 from keygroups.state.errors import StateError
+from keygroups.state.misfit import MisfitError, shown
+from keygroups.state.rules import taker
+
+_LONG: Final = taker(LongType())
 
 
 class Timers(Protocol):
@@ -104,21 +110,28 @@ class KeyTimers(TimerService):
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
-        self._queue(TimeDomain.PROCESSING_TIME, timestamp).remove(timestamp, self._key())
+        self.queues[TimeDomain.PROCESSING_TIME].remove(_millis(timestamp), self._key())
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
-        self._queue(TimeDomain.EVENT_TIME, timestamp).remove(timestamp, self._key())
+        self.queues[TimeDomain.EVENT_TIME].remove(_millis(timestamp), self._key())
 
     def _add(self, domain: TimeDomain, timestamp: int) -> None:
-        queue, key = self._queue(domain, timestamp), self._key()
+        millis, key = _millis(timestamp), self._key()
         if not self.is_ended:
-            queue.add(timestamp, key)
+            self.queues[domain].add(millis, key)
 
     def _key(self) -> Any:
         return self._scope.key_for("timers")
 
-    def _queue(self, domain: TimeDomain, timestamp: int) -> Timers:
-        if type(timestamp) is not int or not -(1 << 63) <= timestamp < 1 << 63:
-            raise StateError("a timer has a wrong time", expected="milliseconds since 1970", found=repr(timestamp))
-        return self.queues[domain]
+
+def _millis(timestamp: Any) -> int:
+    try:
+        return _LONG(timestamp)  # type: ignore[no-any-return]
+    except MisfitError as error:
+        raise StateError(
+            "a timer has a wrong time",
+            expected="milliseconds since 1970, as a bigint",
+            found=shown(timestamp),
+            fix=error.reason,
+        ) from error

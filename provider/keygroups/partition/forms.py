@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as spark
 
+from keygroups.keyed.forms import is_mutable
 from keygroups.keyed.tables import Entry
 from keygroups.rows.decode import Bytes, bytes_of, row_decoder
 from keygroups.rows.encode import encoder_of_columns, row_encoder
@@ -134,13 +135,6 @@ _QUICK: Final[dict[type[spark.DataType], Callable[[bytes], Entry]]] = {
     spark.LongType: _long,
     spark.StringType: _text,
 }
-
-
-def is_mutable(kind: spark.DataType) -> bool:
-    """Tell whether a value of a type can be changed, or holds one that can."""
-    if isinstance(kind, spark.StructType):
-        return any(is_mutable(field.dataType) for field in kind.fields)
-    return isinstance(kind, spark.ArrayType | spark.MapType | PickleType)
 
 
 def copier(kind: spark.DataType, copied: Callable[[Any], Any]) -> Callable[[Any], Any] | None:

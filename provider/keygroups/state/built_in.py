@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from keygroups.rows.decimals import added
-from keygroups.rows.scalars import micros_of
+from keygroups.rows.times import micros_of
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction
 

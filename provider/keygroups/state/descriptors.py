@@ -15,6 +15,7 @@ from keygroups.rows.pickled import PickleType, has_pickles
 from keygroups.state.built_in import AGGREGATIONS, REDUCES, REDUCES_OF_INSTANTS, built_in
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction, as_fold, as_reduce, check_aggregate
+from keygroups.state.rules import taker
 from keygroups.state.ttl import StateTtlConfig
 from keygroups.state.types import parse_type
 
@@ -258,6 +259,12 @@ def _parsed(given: str | DataType, name: str) -> DataType:
             expected="PickleType() for the whole value",
             found=kind.simpleString(),
         )
+    try:
+        taker(kind)
+    except StateError as error:
+        raise StateError(
+            f"state {name!r} cannot have the type {kind.simpleString()}", found=error, fix=error.fix
+        ) from None
     return kind
 
 

@@ -61,6 +61,19 @@ def parse_type(given: str | spark.DataType) -> spark.DataType:
         return _Parser(given).only_type()
 
 
+def nullable(kind: spark.DataType) -> spark.DataType:
+    """Give a type in which each part may be None."""
+    match kind:
+        case spark.StructType():
+            fields = [spark.StructField(f.name, nullable(f.dataType), metadata=f.metadata) for f in kind.fields]
+            return spark.StructType(fields)
+        case spark.ArrayType():
+            return spark.ArrayType(nullable(kind.elementType))
+        case spark.MapType():
+            return spark.MapType(nullable(kind.keyType), nullable(kind.valueType))
+    return kind
+
+
 class _Parser:
     """One pass over the words of a text."""
 

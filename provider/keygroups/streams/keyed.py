@@ -24,7 +24,7 @@ from keygroups.rows.decode import row_decoder
 from keygroups.settings import PREFIX, declaration
 from keygroups.state.errors import StateError
 from keygroups.state.folding import ReduceFunction
-from keygroups.state.types import parse_type
+from keygroups.state.types import nullable, parse_type
 from keygroups.streams.adapters import Filter, FilterWithState, FlatMapper, FlatWithState, Mapper, Reducer, WithState
 from keygroups.streams.bounded import bounded
 from keygroups.streams.declare import opened
@@ -125,7 +125,7 @@ class KeyedStream:
             uid: Name of the operator.
         """
         # Without metadata, where Spark has the delay of the watermark: a state is stored anew if its type changes.
-        columns = [spark.StructField(field.name, field.dataType) for field in self._frame.schema.fields]
+        columns = [spark.StructField(f.name, nullable(f.dataType)) for f in self._frame.schema.fields]
         return self._same_columns(Reducer(function, spark.StructType(columns)), uid)
 
     def map_with_state(
@@ -165,7 +165,7 @@ class KeyedStream:
         return self._same_columns(FilterWithState(function, state_type, uid), uid)
 
     def _same_columns(self, function: KeyedProcessFunction, uid: str) -> DataFrame:
-        return self.process(function, self._frame.schema, uid=uid, event_time=self._watermarked)
+        return self.process(function, nullable(self._frame.schema), uid=uid, event_time=self._watermarked)
 
     def _operator(self, function: Keyed, output_type: Output, uid: str, tags: tuple[OutputTag, ...]) -> Operator:
         _require_function(function, uid)
