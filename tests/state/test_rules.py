@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from enum import Enum, IntEnum
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from pyspark.sql import Row
 from pyspark.sql import types as spark_types
 
 from keygroups.functions import Context, KeyedProcessFunction, RuntimeContext
-from keygroups.rows.pickled import pickle, unpickle
+from keygroups.rows.pickled import PickleType, pickle, unpickle
 from keygroups.rows.times import BeyondDate, BeyondTime
 from keygroups.state import (
     ListStateDescriptor,
@@ -469,3 +470,23 @@ def test_times_that_python_does_not_have_say_so() -> None:
         _ = FAR.year
     assert BeyondDate(5) == BeyondDate(5) != BeyondTime(5)
     assert unpickle(pickle(FAR)) == FAR
+
+
+DDL = {
+    PickleType: "PickleType()",
+    spark_types.DecimalType: "decimal(p,s)",
+    spark_types.DayTimeIntervalType: "interval day to second",
+    spark_types.ArrayType: "array<…>",
+    spark_types.MapType: "map<…>",
+    spark_types.StructType: "struct<…>",
+}
+
+
+def test_the_documentation_shows_the_table() -> None:
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for kind, rule in RULES.items():
+        name = DDL.get(kind) or kind().simpleString()
+        rows.setdefault((rule.takes, rule.gives, rule.refuses), []).append(f"`{name}`")
+    page = (Path(__file__).parents[2] / "docs" / "keyed" / "types.md").read_text()
+    shown = page.split("| --- | --- | --- | --- |\n")[1].split("\n\n")[0]
+    assert shown.splitlines() == [f"| {', '.join(names)} | {' | '.join(row)} |" for row, names in rows.items()]

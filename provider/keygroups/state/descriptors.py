@@ -182,7 +182,7 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
         super().__init__(name, type)
         self.built_in = function if isinstance(function, str) else None
         known = REDUCES_OF_INSTANTS if isinstance(self.type, TimestampType) else REDUCES
-        self._function = built_in(function, known, name) if isinstance(function, str) else function
+        self._function = built_in(function, known, self.type, name) if isinstance(function, str) else function
         self.reduce = as_reduce(self._function, name)
 
     def get_reduce_function(self) -> ReduceFunction[T] | Callable[[T, T], T | None]:
@@ -211,7 +211,7 @@ class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
         super().__init__(name, accumulator_type)
         self.built_in = function if isinstance(function, str) else None
         self.function: AggregateFunction[IN, ACC, OUT] = (
-            built_in(function, AGGREGATIONS, name) if isinstance(function, str) else function
+            built_in(function, AGGREGATIONS, self.type, name) if isinstance(function, str) else function
         )
         check_aggregate(self.function, name)
 
