@@ -15,10 +15,13 @@ from pyspark.sql import types as spark_types
 
 from keygroups.errors import SettingError
 from keygroups.keyed.forms import frozen
+from keygroups.partition.columns import column_decoder
 from keygroups.rows.decimals import scaled
 from keygroups.rows.decode import bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
-from keygroups.rows.times import micros_of
+from keygroups.rows.times import BeyondDate, BeyondTime, micros_of
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import values_of
 from keygroups.state.types import parse_type
 
 SCHEMAS = [
@@ -30,6 +33,7 @@ SCHEMAS = [
     "a array<int>, b array<string>, c array<boolean>, d array<double>, e array<array<bigint>>, f array<decimal(38,2)>",
     "a map<string,bigint>, b map<int,struct<x string, y double>>, c array<map<bigint,array<string>>>",
     ", ".join(f"c{i} bigint" for i in range(70)),
+    "a struct<>, b array<struct<>>, c interval day to second, d array<interval day to second>, e bigint",
 ]
 
 
@@ -61,6 +65,7 @@ def present(kind: spark_types.DataType) -> st.SearchStrategy[Any]:
 
 FIRST, LAST = (dt.datetime.fromisoformat(text) for text in ("1970-01-02", "2200-01-01"))
 TIMES = st.datetimes(FIRST, LAST)
+LONGEST = dt.timedelta(microseconds=(1 << 63) - 1)
 SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
     spark_types.BooleanType: st.booleans(),
     spark_types.ByteType: whole(8),
@@ -72,6 +77,7 @@ SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
     spark_types.DateType: st.dates(dt.date(1800, 1, 1), dt.date(2200, 1, 1)),
     spark_types.TimestampType: TIMES,
     spark_types.TimestampNTZType: TIMES,
+    spark_types.DayTimeIntervalType: st.timedeltas(-LONGEST, LONGEST),
     spark_types.StringType: st.text(st.characters(codec="utf-8"), max_size=20),
     spark_types.BinaryType: st.binary(max_size=20),
 }
@@ -132,6 +138,21 @@ def test_a_type_that_state_cannot_have_is_refused() -> None:
     for make in (row_encoder, row_decoder):
         with pytest.raises(SettingError, match="state cannot have the type interval year to month"):
             make(schema)
+
+
+def test_times_that_python_does_not_have_come_back() -> None:
+    """Of the year 12000 and of year -5, beside others."""
+    schema = parse_type("a date, b timestamp, c timestamp_ntz")
+    assert isinstance(schema, spark_types.StructType)
+    day, micros = 366 * 10_000, 366 * 10_000 * 86_400_000_000
+    far = [(BeyondDate(sign * day), BeyondTime(sign * micros), BeyondTime(sign * micros)) for sign in (1, -1)]
+    rows: list[Any] = [*far, (dt.date(2026, 1, 1), LAST, LAST), (None, None, None)]
+    encoded = row_encoder(schema)(rows)
+    assert list(zip(*row_decoder(schema)(bytes_of(encoded)), strict=True)) == rows
+    arrays = column_decoder(schema)(bytes_of(encoded))
+    assert list(zip(*map(values_of, arrays), strict=True)) == rows
+    makers = [array_maker(field.dataType) for field in schema.fields]
+    assert [make(list(column)) for make, column in zip(makers, zip(*rows, strict=True), strict=True)] == arrays
 
 
 def test_an_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:

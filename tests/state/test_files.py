@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import Row
 
 from keygroups.functions import Context, KeyedProcessFunction, OnTimerContext, TimeDomain
 from keygroups.partition.timers import FileTimers
+from keygroups.rows.times import BeyondDate, BeyondTime
 from keygroups.state import (
     ListStateDescriptor,
     MapStateDescriptor,
+    ReducingStateDescriptor,
     SortedMapStateDescriptor,
     StateError,
     ValueStateDescriptor,
@@ -255,6 +258,46 @@ def test_a_second_key_has_one_form(kind: str, one: Any, same: Any) -> None:
     assert probed.do(lambda p: p.s.get(same), key="b") == 7
     probed.do(lambda p: p.s.put(one, 1) or p.s.clear() or p.s.put(same, 3) or p.s.clear())
     assert probed.do(lambda p: list(p.s.items())) == []
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("struct<>", Row()()),
+        ("struct<a struct<>>", Row(a=Row()())),
+        ("array<struct<>>", [Row()(), None]),
+        ("map<int, struct<>>", {1: Row()()}),
+        ("interval day to second", dt.timedelta(microseconds=(1 << 63) - 1)),
+        ("timestamp", BeyondTime(1 << 60)),
+        ("date", BeyondDate(-(1 << 30))),
+    ],
+)
+def test_rare_types_are_stored_in_each_state(kind: str, value: Any) -> None:
+    """Structs without fields, long intervals, and times that Python does not have."""
+    probed = Probed(
+        s=ValueStateDescriptor("s", kind),
+        listed=ListStateDescriptor("listed", kind),
+        m=MapStateDescriptor("m", "string", kind),
+        last=ReducingStateDescriptor("last", "last", kind),
+    )
+    probed.do(lambda p: (p.s.update(value), p.listed.add_all([value] * 2), p.m.put("k", value), p.last.add(value)))
+    found = probed.do(lambda p: (p.s.value(), p.listed.get(), list(p.m.items()), p.last.get()))
+    assert repr(found) == repr((value, [value, value], [("k", value)], value))
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize("harness", [KeyedHarness, FileHarness], ids=["memory", "files"], indirect=True)
+def test_times_beyond_python_have_an_order() -> None:
+    """As keys of a sorted map, and as the least and greatest."""
+    far, near = BeyondDate(1 << 30), dt.date(2026, 1, 1)
+    probed = Probed(
+        s=SortedMapStateDescriptor("s", "date", "bigint"), least=ReducingStateDescriptor("least", "min", "date")
+    )
+    probed.do(lambda p: p.s.put_all({far: 2, near: 1, BeyondDate(-far.number): 0}))
+    assert probed.do(lambda p: [number for _, number in p.s.items()]) == [0, 1, 2]
+    assert probed.do(lambda p: p.least.add(far) or p.least.add(near) or p.least.get()) == near
 
 
 @pytest.mark.usefixtures("harness")

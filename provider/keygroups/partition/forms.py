@@ -46,8 +46,8 @@ class EntryForm:
 def entry_form(descriptor: StateDescriptor, *, nullable: bool = False) -> EntryForm:
     """Give the form of a state's values.
 
-    A struct is a row of its own, anything else the column ``value`` of one; so is a struct that may be None. A time to
-    live adds a column.
+    A struct is a row of its own, anything else the column ``value`` of one; so is a struct that may be None or has no
+    fields. A time to live adds a column.
 
     Raises:
         SettingError: The type cannot be stored.
@@ -55,7 +55,7 @@ def entry_form(descriptor: StateDescriptor, *, nullable: bool = False) -> EntryF
     kind = descriptor.type
     if descriptor.ttl:
         return _timed(spark.StructType([_column(VALUE, kind), _column(WRITTEN, spark.LongType())]))
-    if isinstance(kind, spark.StructType) and not nullable:
+    if isinstance(kind, spark.StructType) and kind.fields and not nullable:
         return _struct(kind)
     return _single(spark.StructType([_column(VALUE, kind)]))
 

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from pyspark.sql import types as spark
 
+TIMES: Final = (spark.DateType, spark.TimestampType, spark.TimestampNTZType)
+"""Types of which Python does not have all values."""
 Number: TypeAlias = Callable[[Any], int]
 _NO_TIME: Final = (ValueError, OverflowError, OSError)
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()

@@ -14,7 +14,7 @@ from pyspark.sql import types as spark
 
 from keygroups.rows.decimals import added
 from keygroups.rows.pickled import PickleType
-from keygroups.rows.times import micros_of
+from keygroups.rows.times import TIMES, number_of
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction
 
@@ -41,12 +41,22 @@ REDUCES: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "max": _greatest,  # NaN is Spark's greatest number
     "last": lambda _old, new: new,
 }
-REDUCES_OF_INSTANTS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    **REDUCES,
-    "min": lambda old, new: min(old, new, key=micros_of),
-    "max": lambda old, new: max(old, new, key=micros_of),
-}
-"""Those of timestamps, whose local times do not tell which of two is the earlier one where clocks go back."""
+
+
+def reduces(kind: spark.DataType) -> dict[str, Callable[[Any, Any], Any]]:
+    """Give the functions that reduce values of a type.
+
+    Times are compared by their numbers: local ones do not tell which of two is the earlier one where clocks go back,
+    and Python does not have all.
+    """
+    if not isinstance(kind, TIMES):
+        return REDUCES
+    number = number_of(kind)
+    return {
+        **REDUCES,
+        "min": lambda old, new: min(old, new, key=number),
+        "max": lambda old, new: max(old, new, key=number),
+    }
 
 
 class Count(AggregateFunction[Any, int, int]):
@@ -119,7 +129,7 @@ def built_in(name: str, known: dict[str, Any], kind: spark.DataType, state: str)
 
     Args:
         name: The name.
-        known: ``REDUCES``, ``REDUCES_OF_INSTANTS`` or ``AGGREGATIONS``.
+        known: ``AGGREGATIONS``, or what ``reduces`` gives.
         kind: Type of the state.
         state: Name of the state.
 
