@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import time
+from typing import Any
 
 import pytest
 from pyspark.sql import types as spark_types
 
 from keygroups.errors import SettingError
+from keygroups.partition.columns import column_decoder
 from keygroups.rows.decode import bytes_of, row_decoder
 from keygroups.rows.encode import row_encoder
-from keygroups.rows.scalars import micros_of
+from keygroups.rows.times import BeyondDate, BeyondTime, micros_of
+from keygroups.state.arrays import array_maker
+from keygroups.state.arrow import values_of
 from keygroups.state.types import parse_type
+from support.typed_rows import LAST
 
 
 def test_entries_of_a_map_keep_their_order() -> None:
@@ -38,6 +43,21 @@ def test_a_type_that_state_cannot_have_is_refused() -> None:
     for make in (row_encoder, row_decoder):
         with pytest.raises(SettingError, match="state cannot have the type interval year to month"):
             make(schema)
+
+
+def test_times_that_python_does_not_have_come_back() -> None:
+    """Of the year 12000 and of year -5, beside others."""
+    schema = parse_type("a date, b timestamp, c timestamp_ntz")
+    assert isinstance(schema, spark_types.StructType)
+    day, micros = 366 * 10_000, 366 * 10_000 * 86_400_000_000
+    far = [(BeyondDate(sign * day), BeyondTime(sign * micros), BeyondTime(sign * micros)) for sign in (1, -1)]
+    rows: list[Any] = [*far, (dt.date(2026, 1, 1), LAST, LAST), (None, None, None)]
+    encoded = row_encoder(schema)(rows)
+    assert list(zip(*row_decoder(schema)(bytes_of(encoded)), strict=True)) == rows
+    arrays = column_decoder(schema)(bytes_of(encoded))
+    assert list(zip(*map(values_of, arrays), strict=True)) == rows
+    makers = [array_maker(field.dataType) for field in schema.fields]
+    assert [make(list(column)) for make, column in zip(makers, zip(*rows, strict=True), strict=True)] == arrays
 
 
 def test_an_hour_that_comes_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -266,9 +266,12 @@ def test_keys_of_a_batch() -> None:
 WRONG: list[tuple[Callable[[Everything, BatchKeys], Any], str]] = [
     (lambda f, keys: f.count.update_many(keys, ["x", "y"]), "value state 'count' was given a wrong value"),
     (lambda f, keys: f.count.update_many(keys, pa.array([1.5, 2])), "value state 'count' was given a wrong value"),
-    (lambda f, keys: f.count.update_many(keys, pa.array(["1", "2"])), "found string: string in place of int64"),
+    (
+        lambda f, keys: f.count.update_many(keys, pa.array(["1", "2"])),
+        r"'count' was given a wrong value for key 'a' .expected bigint, found '1'",
+    ),
     (lambda f, keys: f.value.update_many(keys, pa.array([1, 2])), "value state 'value' was given a wrong value"),
-    (lambda f, keys: f.count.update_many(keys, pa.array([True, False])), "found bool: bool in place of int64"),
+    (lambda f, keys: f.count.update_many(keys, pa.array([True, False])), "expected bigint, found True.: give an int"),
     (lambda f, keys: f.count.update_many(keys, [1]), "wrong number of values .expected 2, one a key, found 1"),
     (lambda f, keys: f.listed.add_many(keys, ["x", "y"]), "list state 'listed' was given a wrong value"),
     (lambda f, keys: f.listed.add_many(keys, [1]), "expected 2 values, one a row, found 1"),

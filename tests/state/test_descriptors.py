@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
-from pyspark.sql.types import LongType, StringType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from keygroups.state import (
     AggregateFunction,
@@ -142,6 +142,11 @@ def test_a_map_has_two_types() -> None:
         MapStateDescriptor("s", "strin", "bigint")
     with pytest.raises(StateError, match="the keys of state 's' are maps"):
         MapStateDescriptor("s", "array<map<string, int>>", "bigint")
+    collated = StructType([StructField("a", StringType("UTF8_LCASE"))])
+    with pytest.raises(
+        StateError, match=r"the keys of state 's' are texts with a collation .*found struct<a:string coll"
+    ):
+        MapStateDescriptor("s", collated, "bigint")
 
 
 @pytest.mark.parametrize("key", ["array<int>", "map<int, int>", "struct<a: int, b: struct<c: array<int>>>", "void"])

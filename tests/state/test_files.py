@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import Row
 
 from keygroups.functions import Context, KeyedProcessFunction, OnTimerContext, TimeDomain
 from keygroups.partition.timers import FileTimers
+from keygroups.rows.times import BeyondDate, BeyondTime
 from keygroups.state import (
     ListStateDescriptor,
     MapStateDescriptor,
+    ReducingStateDescriptor,
     SortedMapStateDescriptor,
     StateError,
     ValueStateDescriptor,
@@ -239,7 +242,7 @@ BERLIN = dt.timezone(dt.timedelta(hours=2))
         ("float", 0.1, 0.10000000149011612),
         ("double", 0.0, -0.0),
         ("double", float("nan"), -float("nan")),
-        ("decimal(10,2)", Decimal("1.001"), Decimal("1.00")),
+        ("decimal(10,2)", Decimal("1.0"), 1),
         (
             "decimal(38,0)",
             Decimal(12345678901234567890123456789012345678),
@@ -266,16 +269,60 @@ def test_a_second_key_has_one_form(kind: str, one: Any, same: Any) -> None:
 @pytest.mark.parametrize(
     "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
 )
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("struct<>", Row()()),
+        ("struct<a struct<>>", Row(a=Row()())),
+        ("array<struct<>>", [Row()(), None]),
+        ("map<int, struct<>>", {1: Row()()}),
+        ("interval day to second", dt.timedelta(microseconds=(1 << 63) - 1)),
+        ("timestamp", BeyondTime(1 << 60)),
+        ("date", BeyondDate(-(1 << 30))),
+    ],
+)
+def test_rare_types_are_stored_in_each_state(kind: str, value: Any) -> None:
+    """Structs without fields, long intervals, and times that Python does not have."""
+    probed = Probed(
+        s=ValueStateDescriptor("s", kind),
+        listed=ListStateDescriptor("listed", kind),
+        m=MapStateDescriptor("m", "string", kind),
+        last=ReducingStateDescriptor("last", "last", kind),
+    )
+    probed.do(lambda p: (p.s.update(value), p.listed.add_all([value] * 2), p.m.put("k", value), p.last.add(value)))
+    found = probed.do(lambda p: (p.s.value(), p.listed.get(), list(p.m.items()), p.last.get()))
+    assert repr(found) == repr((value, [value, value], [("k", value)], value))
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize(
+    "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
+)
+def test_times_beyond_python_have_an_order() -> None:
+    """As keys of a sorted map, and as the least and greatest."""
+    far, near = BeyondDate(1 << 30), dt.date(2026, 1, 1)
+    probed = Probed(
+        s=SortedMapStateDescriptor("s", "date", "bigint"), least=ReducingStateDescriptor("least", "min", "date")
+    )
+    probed.do(lambda p: p.s.put_all({far: 2, near: 1, BeyondDate(-far.number): 0}))
+    assert probed.do(lambda p: [number for _, number in p.s.items()]) == [0, 1, 2]
+    assert probed.do(lambda p: p.least.add(far) or p.least.add(near) or p.least.get()) == near
+
+
+@pytest.mark.usefixtures("harness")
+@pytest.mark.parametrize(
+    "harness", [KeyedHarness, MemoryHarness, FileHarness], ids=["harness", "memory", "files"], indirect=True
+)
 def test_decimals_are_exact() -> None:
-    """Whatever the context of the thread; rounded half up, as Spark does, and refused where they do not fit."""
+    """Whatever the context of the thread; and refused where they do not fit."""
     probed = Probed(s=ValueStateDescriptor("s", "decimal(38,10)"), t=ValueStateDescriptor("t", "decimal(5,2)"))
     long = Decimal("1234567890123456789012345678.0123456789")
     with localcontext(prec=6):
-        probed.do(lambda p: p.s.update(long) or p.t.update(Decimal("1.995")))
-        assert probed.do(lambda p: (p.s.value(), p.t.value())) == (long, Decimal("2.00"))
+        probed.do(lambda p: p.s.update(long) or p.t.update(Decimal("1.9900")))
+        assert probed.do(lambda p: (p.s.value(), p.t.value())) == (long, Decimal("1.99"))
         probed.do(partial(_update, Decimal("1E+12") - Decimal("1E+12")))
         assert probed.do(lambda p: p.t.value()) == 0
-    for wrong in map(Decimal, ("1000", "NaN", "1E+40")):
+    for wrong in map(Decimal, ("1000", "1.995", "NaN", "1E+40")):
         with pytest.raises(StateError, match="was given a wrong value"):
             probed.do(partial(_update, wrong))
 

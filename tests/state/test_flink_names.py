@@ -23,7 +23,7 @@ from keygroups.state import (
     ValueStateDescriptor,
 )
 from keygroups.state.types import parse_type
-from keygroups.streams.main_rows import as_tuple
+from keygroups.streams.main_rows import main_parts
 from keygroups.testing import KeyedHarness
 
 
@@ -104,5 +104,5 @@ def test_a_tag_of_none_is_refused() -> None:
     """Flink refuses it, too. Where the output has two columns, the pair is a row: its first column is null."""
     one, two = (cast(spark.StructType, parse_type(ddl)) for ddl in ("n bigint", "user string, n bigint"))
     with pytest.raises(StateError, match=r"'uid' gave a wrong row .expected struct<n:bigint>"):
-        as_tuple((None, 5), one, "uid")
-    assert as_tuple((None, 5), two, "uid") == (None, 5)
+        main_parts(one, "uid")((None, 5))
+    assert tuple(main_parts(two, "uid")((None, 5))) == (None, 5)

@@ -28,6 +28,8 @@ from keygroups.state import (
 from state.probe import Probed
 from state.test_descriptors import Mean
 
+EARLIER = dt.datetime(2026, 10, 25, 2, 45)  # noqa: DTZ001 - local time
+LATER = dt.datetime(2026, 10, 25, 2, 15, fold=1)  # noqa: DTZ001 - local time
 ALL: dict[str, tuple[StateDescriptor, Callable[[Any], Any]]] = {
     "value": (ValueStateDescriptor("s", "bigint"), lambda p: p.s.update(1)),
     "list": (ListStateDescriptor("s", "bigint"), lambda p: p.s.add(1)),
@@ -119,12 +121,7 @@ def test_a_wrong_default_names_the_state() -> None:
         ("map<string, array<int>>", {"k": (1, 2)}, {"k": [1, 2]}),
         ("binary", bytearray(b"a"), b"a"),
         ("a map<binary, array<binary>>", ({b"a": [bytearray(b"b")]},), Row(a={b"a": [b"b"]})),
-        ("date", dt.datetime(2026, 10, 25, 2, 30), dt.date(2026, 10, 25)),  # noqa: DTZ001 - local time
-        (
-            "timestamp_ntz",
-            dt.datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=dt.timezone.utc),
-            dt.datetime(2026, 10, 25, 2, 30),  # noqa: DTZ001 - local time
-        ),
+        ("timestamp_ntz", LATER, LATER.replace(fold=0)),
     ],
 )
 def test_what_is_stored_has_the_type_of_the_state(kind: str, given_value: object, stored: object) -> None:
@@ -363,8 +360,6 @@ def test_order_of_keys(kind: str, ordered: list[Any]) -> None:
     assert probed.do(lambda p: [p.s.first_entry()[1], p.s.last_entry()[1]]) == [0, len(ordered) - 1]
 
 
-EARLIER = dt.datetime(2026, 10, 25, 2, 45)  # noqa: DTZ001 - local time
-LATER = dt.datetime(2026, 10, 25, 2, 15, fold=1)  # noqa: DTZ001 - local time
 SAME_TIME = (EARLIER, EARLIER.replace(fold=1))
 
 

@@ -25,6 +25,7 @@ SCHEMAS = [
     "a array<int>, b array<string>, c array<boolean>, d array<double>, e array<array<bigint>>, f array<decimal(38,2)>",
     "a map<string,bigint>, b map<int,struct<x string, y double>>, c array<map<bigint,array<string>>>",
     ", ".join(f"c{i} bigint" for i in range(70)),
+    "a struct<>, b array<struct<>>, c interval day to second, d array<interval day to second>, e bigint",
 ]
 
 
@@ -56,6 +57,7 @@ def present(kind: spark_types.DataType) -> st.SearchStrategy[Any]:
 
 FIRST, LAST = (dt.datetime.fromisoformat(text) for text in ("1970-01-02", "2200-01-01"))
 TIMES = st.datetimes(FIRST, LAST)
+LONGEST = dt.timedelta(microseconds=(1 << 63) - 1)
 SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
     spark_types.BooleanType: st.booleans(),
     spark_types.ByteType: whole(8),
@@ -67,6 +69,7 @@ SIMPLE: dict[type[spark_types.DataType], st.SearchStrategy[Any]] = {
     spark_types.DateType: st.dates(dt.date(1800, 1, 1), dt.date(2200, 1, 1)),
     spark_types.TimestampType: TIMES,
     spark_types.TimestampNTZType: TIMES,
+    spark_types.DayTimeIntervalType: st.timedeltas(-LONGEST, LONGEST),
     spark_types.StringType: st.text(st.characters(codec="utf-8"), max_size=20),
     spark_types.BinaryType: st.binary(max_size=20),
 }

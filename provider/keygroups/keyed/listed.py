@@ -42,7 +42,7 @@ class Listed(ListState[Any]):
         self._life = Life(descriptor.ttl, scope)
         self._given = Given(descriptor)
         self._type = descriptor.type
-        self._form = stored_form(descriptor.type, f"list state {descriptor.name!r}")
+        self._form = stored_form(descriptor.type, f"list state {descriptor.name!r}", scope.shown_key)
 
     def get(self) -> list[Any]:
         """Give all elements that may be seen. Expired ones stay stored until all are."""
@@ -66,7 +66,7 @@ class Listed(ListState[Any]):
 
     def add_many(self, keys: BatchKeys, column: Any) -> None:
         """Append a column of the batch, each value to the list of its row's key."""
-        values = self._given.array(column)
+        values = self._given.array(column, keys, keys.groups)
         keys.require_rows(values)
         groups = keys.groups
         if values.null_count:

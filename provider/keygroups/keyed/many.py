@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from pyspark.sql.types import DataType
 from keygroups.keyed.life import Life
 from keygroups.keyed.tables import Columns, ValueTable
 from keygroups.segment.arrays import mask
-from keygroups.state.arrays import array_maker
-from keygroups.state.arrow import MISTAKES, arrow_type, fitting, listed
+from keygroups.state.arrays import column_maker
+from keygroups.state.arrow import MISTAKES, listed
 from keygroups.state.batch_keys import BatchKeys
 from keygroups.state.descriptors import StateDescriptor
 from keygroups.state.errors import StateError
+from keygroups.state.grouped import Groups
+from keygroups.state.misfit import MisfitError, shown
+from keygroups.state.rules import arrow_type
 
 Mask = npt.NDArray[np.bool_]
 
@@ -42,23 +46,24 @@ class Given:
         return arrow_type(self._kind)
 
     @cached_property
-    def _array(self) -> Callable[[Sequence[Any]], pa.Array]:
-        return array_maker(self._kind)
+    def _column(self) -> Callable[[Any], pa.Array]:
+        return column_maker(self._kind)
 
-    def array(self, values: Any) -> pa.Array:
-        """Give an array of the state's type; of another Arrow type only if no value changes.
+    def array(self, values: Any, keys: BatchKeys | None = None, groups: Groups | None = None) -> pa.Array:
+        """Give an array of the state's type, by the rule of the type.
+
+        Args:
+            values: A column.
+            keys: Those of the batch, for messages.
+            groups: int64[n], the number of each value's key, if it is not its place.
 
         Raises:
             StateError: They are not of the type.
         """
         try:
-            if isinstance(values, pa.ChunkedArray):
-                values = values.combine_chunks()
-            if isinstance(values, np.ndarray):
-                values = pa.array(values)
-            if isinstance(values, pa.Array):
-                return fitting(values, self.type)
-            return self._array(listed(values))
+            return self._column(values)
+        except MisfitError as error:
+            raise error.error(f"{self._what} was given", _under(error.row, keys, groups)) from error
         except MISTAKES as error:
             raise StateError(
                 f"{self._what} was given a wrong value",
@@ -74,6 +79,14 @@ class Given:
                 expected=f"{count}, one a key",
                 found=len(values),
             )
+
+
+def _under(row: int | None, keys: BatchKeys | None, groups: Groups | None) -> str:
+    """Which key a value was given for."""
+    if row is None or keys is None:
+        return ""
+    number = row if groups is None else int(groups[row])
+    return "".join(f" for key {shown(key)}" for key in islice(keys, number, number + 1))
 
 
 def any_values(values: Any) -> pa.Array | list[Any]:

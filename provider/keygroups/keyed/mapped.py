@@ -36,8 +36,8 @@ class Mapped(MapState[Any, Any]):
         self._scope = scope
         self._life = Life(descriptor.ttl, scope)
         what = f"{descriptor.kind} state {descriptor.name!r}"
-        self._key_form = key_form(descriptor.key_type, f"a key of {what}")
-        self._value_form = stored_form(descriptor.value_type, what)
+        self._key_form = key_form(descriptor.key_type, f"a key of {what}", scope.shown_key)
+        self._value_form = stored_form(descriptor.value_type, what, scope.shown_key)
         self.changes = 0
 
     def get(self, key: Any) -> Any:

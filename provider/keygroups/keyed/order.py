@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import types as spark
 
-from keygroups.rows.scalars import micros_of
+from keygroups.rows.times import TIMES, number_of
 
 
 def order_of(kind: spark.DataType) -> Callable[[Any], Any]:
@@ -25,8 +25,9 @@ def order_of(kind: spark.DataType) -> Callable[[Any], Any]:
         )
     if isinstance(kind, spark.BinaryType):
         return lambda value: _nulls_first(value, bytes)
-    if isinstance(kind, spark.TimestampType):
-        return lambda value: _nulls_first(value, micros_of)
+    if isinstance(kind, TIMES):
+        number = number_of(kind)
+        return lambda value: _nulls_first(value, number)
     return lambda value: _nulls_first(value, lambda same: same)
 
 

@@ -59,7 +59,7 @@ class _Single(State):
         self._table = table
         self._scope = scope
         self._life = Life(descriptor.ttl, scope)
-        self._form: Form = stored_form(descriptor.type, f"{descriptor.kind} state {descriptor.name!r}")
+        self._form: Form = stored_form(descriptor.type, f"{descriptor.kind} state {descriptor.name!r}", scope.shown_key)
         self._many = Many(descriptor, table, self._life)
 
     def clear(self) -> None:
@@ -118,7 +118,7 @@ class SingleValue(_Single, ValueState[Any]):
 
     def update_many(self, keys: BatchKeys, values: Any) -> None:
         """Set the value of each key; null removes it."""
-        array = self._many.given.array(values)
+        array = self._many.given.array(values, keys)
         self._many.given.require(array, len(keys))
         self._many.write(keys, array)
 
@@ -149,18 +149,18 @@ class _Folding(_Single):
 
     def add_many(self, keys: BatchKeys, column: Any) -> pa.Array:
         """Add a column of the batch, each value to its row's key."""
-        given = self._addable(column)
+        given = self._addable(column, keys)
         keys.require_rows(given)
         given, groups = _without_nulls(given, keys.groups)
         added = np.zeros(len(keys), np.bool_)
         added[groups] = True
-        values = self._many.given.array(self._folded_many(self._many.peek(keys), given, groups))
+        values = self._many.given.array(self._folded_many(self._many.peek(keys), given, groups), keys)
         self._many.write(keys, values, None if added.all() else added)
         return self._results(values)
 
-    def _addable(self, column: Any) -> Added:
+    def _addable(self, column: Any, keys: BatchKeys) -> Added:
         """What was given for a column, of the type of the state."""
-        return self._many.given.array(column)
+        return self._many.given.array(column, keys, keys.groups)
 
     def _of_any_type(self, column: Any) -> Added:
         """What was given for a column whose type nobody has said."""
@@ -227,9 +227,9 @@ class SingleAggregated(_Folding, AggregatingState[Any, Any]):
     def _result(self, stored: Any) -> Any:
         return self._function.get_result(stored)
 
-    def _addable(self, column: Any) -> Added:
+    def _addable(self, column: Any, keys: BatchKeys) -> Added:
         """Values may be of any type but where they are collected: only the accumulator has that of the state."""
-        return self._of_any_type(column) if self._element is None else self._element.array(column)
+        return self._of_any_type(column) if self._element is None else self._element.array(column, keys, keys.groups)
 
     def _folded_many(self, old: pa.Array, given: Added, groups: Groups) -> Any:
         if self._built_in == "count":
@@ -264,12 +264,13 @@ class SingleFolded(_Folding, FoldingState[Any, Any]):
         """Keep function and first value."""
         super().__init__(descriptor, table, scope)
         self._fold = descriptor.fold
-        self._initial = self._form(descriptor.initial)
+        self._initial = None if descriptor.initial is None else self._form(descriptor.initial)
         self._copied = copy_of(descriptor.type)
 
     def _folded(self, old: Any, value: Any) -> Any:
         return self._fold(self._copied(self._initial) if old is None else old, value)
 
-    def _addable(self, column: Any) -> Added:
+    def _addable(self, column: Any, keys: BatchKeys) -> Added:
         """Values may be of any type: only the accumulator has that of the state."""
+        del keys
         return self._of_any_type(column)

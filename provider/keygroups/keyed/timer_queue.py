@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-import numpy as np
+from pyspark.sql.types import LongType
 
 from keygroups.functions.timers import TimeDomain, TimerService
 from keygroups.keyed.forms import frozen
 from keygroups.keyed.scope import Scope
 from keygroups.state.errors import StateError
+from keygroups.state.misfit import MisfitError, shown
+from keygroups.state.rules import taker
+
+_LONG: Final = taker(LongType())
 
 
 class Timers(Protocol):
@@ -106,27 +110,28 @@ class KeyTimers(TimerService):
 
     def delete_processing_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
-        self._remove(TimeDomain.PROCESSING_TIME, timestamp)
+        self.queues[TimeDomain.PROCESSING_TIME].remove(_millis(timestamp), self._key())
 
     def delete_event_time_timer(self, timestamp: int) -> None:
         """Delete a timer; nothing happens if there is none."""
-        self._remove(TimeDomain.EVENT_TIME, timestamp)
+        self.queues[TimeDomain.EVENT_TIME].remove(_millis(timestamp), self._key())
 
     def _add(self, domain: TimeDomain, timestamp: int) -> None:
-        millis, key = _whole(timestamp), self._key()
+        millis, key = _millis(timestamp), self._key()
         if not self.is_ended:
             self.queues[domain].add(millis, key)
-
-    def _remove(self, domain: TimeDomain, timestamp: int) -> None:
-        self.queues[domain].remove(_whole(timestamp), self._key())
 
     def _key(self) -> Any:
         return self._scope.key_for("timers")
 
 
-def _whole(timestamp: int | np.integer[Any]) -> int:
-    """Return a time as Python's int; numpy's whole numbers come from the arrays of batches."""
-    millis = int(timestamp) if isinstance(timestamp, np.integer) else timestamp
-    if type(millis) is not int or not -(1 << 63) <= millis < 1 << 63:
-        raise StateError("a timer has a wrong time", expected="milliseconds since 1970", found=repr(timestamp))
-    return millis
+def _millis(timestamp: Any) -> int:
+    try:
+        return _LONG(timestamp)  # type: ignore[no-any-return]
+    except MisfitError as error:
+        raise StateError(
+            "a timer has a wrong time",
+            expected="milliseconds since 1970, as a bigint",
+            found=shown(timestamp),
+            fix=error.reason,
+        ) from error

@@ -20,7 +20,8 @@ from keygroups.rows.encode import row_encoder
 from keygroups.rows.scalars import Words
 from keygroups.segment.arrays import mask, numpy
 from keygroups.state.arrays import array_maker
-from keygroups.state.arrow import arrow_type, values_of
+from keygroups.state.arrow import values_of
+from keygroups.state.rules import arrow_type
 
 WORD: Final = 8
 PIECE_BYTES: Final = 1 << 20

@@ -22,7 +22,7 @@ from keygroups.rows.decode import Bytes
 from keygroups.rows.scalars import Words
 from keygroups.segment.arrays import arrow, mask
 from keygroups.segment.chunk import APPENDED, TOMBSTONE
-from keygroups.state.arrow import arrow_type
+from keygroups.state.rules import arrow_type
 
 Mask = npt.NDArray[np.bool_]
 NOTHING: Final = np.empty(0, np.int64)

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pyspark.sql import types as spark
 
+from keygroups.keyed.forms import is_mutable
 from keygroups.keyed.tables import Entry
 from keygroups.rows.decode import Bytes, bytes_of, row_decoder
 from keygroups.rows.encode import encoder_of_columns, row_encoder
@@ -45,8 +46,8 @@ class EntryForm:
 def entry_form(descriptor: StateDescriptor, *, nullable: bool = False) -> EntryForm:
     """Give the form of a state's values.
 
-    A struct is a row of its own, anything else the column ``value`` of one; so is a struct that may be None. A time to
-    live adds a column.
+    A struct is a row of its own, anything else the column ``value`` of one; so is a struct that may be None or has no
+    fields. A time to live adds a column.
 
     Raises:
         SettingError: The type cannot be stored.
@@ -54,7 +55,7 @@ def entry_form(descriptor: StateDescriptor, *, nullable: bool = False) -> EntryF
     kind = descriptor.type
     if descriptor.ttl:
         return _timed(spark.StructType([_column(VALUE, kind), _column(WRITTEN, spark.LongType())]))
-    if isinstance(kind, spark.StructType) and not nullable:
+    if isinstance(kind, spark.StructType) and kind.fields and not nullable:
         return _struct(kind)
     return _single(spark.StructType([_column(VALUE, kind)]))
 
@@ -134,13 +135,6 @@ _QUICK: Final[dict[type[spark.DataType], Callable[[bytes], Entry]]] = {
     spark.LongType: _long,
     spark.StringType: _text,
 }
-
-
-def is_mutable(kind: spark.DataType) -> bool:
-    """Tell whether a value of a type can be changed, or holds one that can."""
-    if isinstance(kind, spark.StructType):
-        return any(is_mutable(field.dataType) for field in kind.fields)
-    return isinstance(kind, spark.ArrayType | spark.MapType | PickleType)
 
 
 def copier(kind: spark.DataType, copied: Callable[[Any], Any]) -> Callable[[Any], Any] | None:

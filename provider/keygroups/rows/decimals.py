@@ -24,13 +24,18 @@ def added(one: Decimal, other: Decimal | int) -> Decimal:
     return _EXACT.add(one, other)
 
 
-def rounded(value: Decimal, precision: int, scale: int) -> Decimal:
-    """Give a value as a column of some precision has it.
+def fitted(value: Decimal, precision: int, scale: int) -> Decimal:
+    """Give a value as a column of some precision has it, with all digits of the scale.
 
     Raises:
-        ValueError: It is not finite, or has more digits.
+        ValueError: It is not finite, or has more digits: it is not rounded.
     """
-    too_long = not value.is_finite() or (value != 0 and value.adjusted() > precision)  # 0E+12 is 0
+    if not value.is_finite():
+        raise ValueError("it is not finite")
+    too_long = value != 0 and value.adjusted() > precision  # 0E+12 is 0
     if too_long or abs(number := unscaled(value, scale)) >= 10**precision:
-        raise ValueError(f"{value} has more than {precision - scale} digits before the point")
-    return scaled(number, scale)
+        raise ValueError(f"it has more than {precision - scale} digits before the point")
+    found = scaled(number, scale)
+    if found != value:
+        raise ValueError(f"it has more than {scale} digits after the point: round it with quantize")
+    return found

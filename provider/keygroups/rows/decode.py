@@ -109,6 +109,8 @@ def decoder(kind: spark.DataType) -> Decode:
 
 def _struct(kind: spark.StructType) -> Decode:
     decode, make = row_decoder(kind), spark.Row(*kind.names)
+    if not kind.fields:
+        return lambda places: [make() for _ in places.starts]
     return lambda places: [make(*values) for values in zip(*decode(places), strict=True)]
 
 

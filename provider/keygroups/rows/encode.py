@@ -139,7 +139,7 @@ def _places(column: list[bytes | None], ends: Words, reserve: int) -> Words:
 def _joined(words: Words, tails: list[list[bytes]]) -> list[bytes]:
     width = words.shape[1] * 8
     data = words.tobytes()
-    heads = [data[at : at + width] for at in range(0, len(data), width)]
+    heads = [data[at : at + width] for at in range(0, len(data), width or 1)] or [b""] * len(words)
     if not tails:
         return heads
     if len(tails) == 1:

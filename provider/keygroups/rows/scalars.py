@@ -5,7 +5,6 @@ Source: ``UnsafeRowWriter`` and ``UnsafeArrayWriter`` of Spark: a value lies in 
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,6 +15,7 @@ from pyspark.sql import types as spark
 
 from keygroups.errors import SettingError
 from keygroups.rows.decimals import scaled, unscaled
+from keygroups.rows.times import number_of, times_of
 
 Words = npt.NDArray[np.int64]
 MAX_LONG_DIGITS: Final = 18
@@ -44,22 +44,6 @@ def scalar_of(kind: spark.DataType) -> Scalar | None:
     return _SCALARS.get(type(kind))
 
 
-def micros_of(value: dt.datetime) -> int:
-    """Give an instant in microseconds since 1970.
-
-    A time without zone is local. ``fold`` says which of two it is where clocks go back: PySpark ignores it.
-    """
-    value = local_time(value)
-    return int(value.replace(microsecond=0).timestamp()) * 1_000_000 + value.microsecond
-
-
-def local_time(value: dt.datetime) -> dt.datetime:
-    """Give a time without zone as a plain one: a ``Timestamp`` of pandas counts it as UTC. Others stay as they are."""
-    if type(value) is dt.datetime or value.tzinfo is not None:
-        return value
-    return dt.datetime(*value.timetuple()[:6], value.microsecond, fold=value.fold)  # noqa: DTZ001 - it is local
-
-
 def unstorable(kind: spark.DataType) -> SettingError:
     """Give the error of a type that rows cannot have."""
     return SettingError(
@@ -84,12 +68,12 @@ def _real(numbers: type[np.floating[Any]], bits: type[np.integer[Any]]) -> Scala
 
 
 def _converted(kind: spark.DataType, plain: Scalar) -> Scalar:
-    """Values that PySpark itself turns into numbers, and back."""
-    number_of = micros_of if isinstance(kind, spark.TimestampType) else kind.toInternal
+    """Dates, times and intervals, which lie in rows as numbers."""
+    number = number_of(kind)
     return Scalar(
         plain.size,
-        lambda values: plain.pack([number_of(value) for value in values]),
-        lambda words: [kind.fromInternal(number) for number in plain.unpack(words)],
+        lambda values: plain.pack(list(map(number, values))),
+        lambda words: times_of(kind, plain.unpack(words)),
     )
 
 

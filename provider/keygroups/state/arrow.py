@@ -1,4 +1,4 @@
-"""Arrow's types and values for those of Spark."""
+"""Values of Arrow's columns."""
 
 from __future__ import annotations
 
@@ -12,80 +12,45 @@ import pyarrow.compute as pc
 from pyspark.sql import Row
 from pyspark.sql import types as spark
 
-from keygroups.rows.pickled import PickleType
-from keygroups.rows.scalars import local_time
+from keygroups.rows.times import local_time, time_of, times_of
 from keygroups.segment.arrays import numpy
-from keygroups.state.errors import StateError
 
-_ARROW: Final[dict[type[spark.DataType], pa.DataType]] = {
-    spark.BooleanType: pa.bool_(),
-    spark.ByteType: pa.int8(),
-    spark.ShortType: pa.int16(),
-    spark.IntegerType: pa.int32(),
-    spark.LongType: pa.int64(),
-    spark.FloatType: pa.float32(),
-    spark.DoubleType: pa.float64(),
-    spark.StringType: pa.string(),
-    spark.BinaryType: pa.binary(),
-    spark.DateType: pa.date32(),
-    spark.TimestampType: pa.timestamp("us", "UTC"),
-    spark.TimestampNTZType: pa.timestamp("us"),
-    spark.DayTimeIntervalType: pa.duration("us"),
-    spark.NullType: pa.null(),
-}
 _INSTANTS: Final = spark.TimestampType()
 _LOCAL_TIMES: Final = spark.TimestampNTZType()
+_DATES: Final = spark.DateType()
+_EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+MOST_DIGITS: Final = 38
+"""Of a decimal."""
+LONG_DIGITS: Final = 20
+"""Of a whole number of 64 bits."""
 MISTAKES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError, AttributeError)
 """What comes of values that do not fit a type."""
 
 
-def arrow_type(kind: spark.DataType) -> pa.DataType:
-    """Give the Arrow type of a Spark type. Raises StateError if there is none."""
-    if isinstance(kind, PickleType):
-        raise StateError("pickled values are no Arrow values", fix="use the methods of one key, in `for key in keys`")
-    if isinstance(kind, spark.DecimalType):
-        return pa.decimal128(kind.precision, kind.scale)
-    if isinstance(kind, spark.ArrayType):
-        return pa.list_(arrow_type(kind.elementType))
-    if isinstance(kind, spark.MapType):
-        return pa.map_(arrow_type(kind.keyType), arrow_type(kind.valueType))
-    if isinstance(kind, spark.StructType):
-        return pa.struct([pa.field(field.name, arrow_type(field.dataType)) for field in kind.fields])
-    for known, arrow in _ARROW.items():
-        if isinstance(kind, known):
-            return arrow
-    raise StateError(f"a function cannot give the type {kind.simpleString()}", fix="give a string or binary column")
-
-
 def values_of(column: pa.Array) -> list[Any]:
     """Give the values of a column as those of a ``Row``: structs as rows, maps as dicts, instants in local time."""
-    kind = column.type
-    if pa.types.is_timestamp(kind):
-        convert = _INSTANTS.fromInternal if kind.tz else _LOCAL_TIMES.fromInternal
-        numbers = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
-        return [None if micros is None else convert(micros) for micros in numbers.to_pylist()]
-    if pa.types.is_struct(kind):
-        make = Row(*(field.name for field in kind))
-        parts = [values_of(column.field(i)) for i in range(kind.num_fields)]
-        return _with_nulls(column, [make(*values) for values in zip(*parts, strict=True)])
-    if pa.types.is_map(kind):
-        return _sliced(column, [column.keys, column.items], lambda keys, items: dict(zip(keys, items, strict=True)))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return _sliced(column, [column.values], list)
-    if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        return list(numpy(column).tolist())
-    return list(column.to_pylist())
+    return _values(column, _spark_times)
 
 
-def fitting(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Give an array as one of another type, if no value changes. Raises one of ``MISTAKES`` if one would.
+def objects_of(column: pa.Array) -> list[Any]:
+    """Give the values of a column of a user's: instants have a zone, so that they differ from times without one.
 
-    Arrow's own cast reads texts as numbers, and times without a zone as those of UTC, which the methods of one key
-    refuse. A sum of Arrow may have more digits than its own type. A decimal and a number of floating point are never
-    exchanged: Arrow would round either.
+    Raises one of ``MISTAKES`` if Python does not have a value, such as a time with nanoseconds.
+    """
+    return _values(column, _exact_times)
+
+
+def cast(array: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Give an array as one of another type, if it is one that keeps each value. Raises one of ``MISTAKES`` if not.
+
+    It takes no value that ``keygroups.state.rules`` refuses. Arrow's own cast reads texts as numbers, times without a
+    zone as those of UTC, and numbers of floating point as whole ones. A sum of Arrow may have more digits than its own
+    type.
     """
     if not _is_alike(array.type, kind):
         raise TypeError(f"{array.type} in place of {kind}")
+    if pa.types.is_integer(array.type) and pa.types.is_decimal(kind) and kind.scale < MOST_DIGITS - LONG_DIGITS:
+        array = array.cast(pa.decimal128(LONG_DIGITS + kind.scale, kind.scale))  # what Arrow wants in between
     fitted = array.cast(kind)
     fitted.validate(full=True)
     if (
@@ -127,29 +92,31 @@ def plain(value: Any) -> Any:
 
 _KINDS: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
     lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind),
-    lambda kind: pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind),
+    lambda kind: pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind),
     lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
     lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
+    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind),
     pa.types.is_boolean,
     pa.types.is_date,
     pa.types.is_duration,
     pa.types.is_struct,
     pa.types.is_map,
-    lambda kind: pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind),
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
 )
+"""Types of one kind mean the same: numbers of any width, times of any unit, and so on."""
 
 
 def _is_alike(given: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether values of one type mean the same in another: numbers of any width, times of any unit, and so on."""
+    """Whether Arrow casts one type to another only where no value changes its meaning."""
     if pa.types.is_null(given) or given == kind:
         return True
     if pa.types.is_dictionary(given):
         return _is_alike(given.value_type, kind)
-    if any(is_a(given) != is_a(kind) for is_a in _KINDS):
-        return False
-    if (pa.types.is_decimal(given) and pa.types.is_floating(kind)) or (
-        pa.types.is_floating(given) and pa.types.is_decimal(kind)
-    ):
+    if pa.types.is_integer(given) and (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        return True
+    if not any(is_a(given) and is_a(kind) for is_a in _KINDS):
         return False
     if pa.types.is_struct(kind) and not {field.name for field in given} <= {field.name for field in kind}:
         return False  # Arrow would leave out what it does not know, and make null of what is not there
@@ -166,13 +133,74 @@ def _nested(given: pa.DataType, kind: pa.DataType) -> list[tuple[pa.DataType, pa
     return [(given.value_type, kind.value_type)] if pa.types.is_list(kind) else []
 
 
-def _sliced(column: pa.Array, children: Sequence[pa.Array], make: Callable[..., Any]) -> list[Any]:
+def _values(column: pa.Array, times: Callable[[pa.Array], list[Any]]) -> list[Any]:
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _values(column.dictionary_decode(), times)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return times(column)
+    if pa.types.is_nested(kind) and not pa.types.is_fixed_size_list(kind):
+        return _with_nulls(column, _nested_values(column, times))
+    if column.null_count == 0 and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return list(numpy(column).tolist())
+    return list(column.to_pylist())
+
+
+def _nested_values(column: pa.Array, times: Callable[[pa.Array], list[Any]]) -> list[Any]:
+    """Rows, dicts and lists, with something for those that are null too."""
+    kind = column.type
+    if pa.types.is_map(kind):
+        return _sliced(column, [column.keys, column.items], times, _entries)
+    if not pa.types.is_struct(kind):
+        return _sliced(column, [column.values], times, list)
+    make = Row(*(field.name for field in kind))
+    if not kind.num_fields:
+        return [make() for _ in range(len(column))]
+    parts = [_values(column.field(i), times) for i in range(kind.num_fields)]
+    return [make(*values) for values in zip(*parts, strict=True)]
+
+
+def _entries(keys: Sequence[Any], items: Sequence[Any]) -> dict[Any, Any]:
+    return dict(zip(keys, items, strict=True))
+
+
+def _spark_times(column: pa.Array) -> list[Any]:
+    """Dates and times as a ``Row`` of Spark has them."""
+    kind = column.type
+    if pa.types.is_date(kind):
+        try:
+            return list(column.to_pylist())
+        except OverflowError:
+            return _of_numbers(_DATES, column.cast(pa.date32()).cast(pa.int32()))
+    micros = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64())
+    return _of_numbers(_INSTANTS if kind.tz else _LOCAL_TIMES, micros)
+
+
+def _exact_times(column: pa.Array) -> list[Any]:
+    kind = column.type
+    if pa.types.is_date(kind) or kind.tz is None:
+        return _spark_times(column if pa.types.is_date(kind) else column.cast(pa.timestamp("us")))
+    micros = column.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).to_pylist()
+    return [None if one is None else _EPOCH + dt.timedelta(microseconds=one) for one in micros]
+
+
+def _of_numbers(kind: spark.DataType, numbers: pa.Array) -> list[Any]:
+    if numbers.null_count == 0:
+        return times_of(kind, numpy(numbers).tolist())
+    return [None if number is None else time_of(kind, number) for number in numbers.to_pylist()]
+
+
+def _sliced(
+    column: pa.Array,
+    children: Sequence[pa.Array],
+    times: Callable[[pa.Array], list[Any]],
+    make: Callable[..., Any],
+) -> list[Any]:
     """What is made of the elements of each list; those of other rows than the column's are not looked at."""
     bounds = column.offsets.to_pylist() or [0]
     first = bounds[0]
-    flat = [values_of(child.slice(first, bounds[-1] - first)) for child in children]
-    made = [make(*(values[start - first : end - first] for values in flat)) for start, end in pairwise(bounds)]
-    return _with_nulls(column, made)
+    flat = [_values(child.slice(first, bounds[-1] - first), times) for child in children]
+    return [make(*(values[start - first : end - first] for values in flat)) for start, end in pairwise(bounds)]
 
 
 def _with_nulls(column: pa.Array, values: list[Any]) -> list[Any]:

@@ -10,8 +10,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from pyspark.sql import types as spark
+
 from keygroups.rows.decimals import added
-from keygroups.rows.scalars import micros_of
+from keygroups.rows.pickled import PickleType
+from keygroups.rows.times import TIMES, number_of
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction
 
@@ -38,12 +41,22 @@ REDUCES: Final[dict[str, Callable[[Any, Any], Any]]] = {
     "max": _greatest,  # NaN is Spark's greatest number
     "last": lambda _old, new: new,
 }
-REDUCES_OF_INSTANTS: Final[dict[str, Callable[[Any, Any], Any]]] = {
-    **REDUCES,
-    "min": lambda old, new: min(old, new, key=micros_of),
-    "max": lambda old, new: max(old, new, key=micros_of),
-}
-"""Those of timestamps, whose local times do not tell which of two is the earlier one where clocks go back."""
+
+
+def reduces(kind: spark.DataType) -> dict[str, Callable[[Any, Any], Any]]:
+    """Give the functions that reduce values of a type.
+
+    Times are compared by their numbers: local ones do not tell which of two is the earlier one where clocks go back,
+    and Python does not have all.
+    """
+    if not isinstance(kind, TIMES):
+        return REDUCES
+    number = number_of(kind)
+    return {
+        **REDUCES,
+        "min": lambda old, new: min(old, new, key=number),
+        "max": lambda old, new: max(old, new, key=number),
+    }
 
 
 class Count(AggregateFunction[Any, int, int]):
@@ -90,19 +103,49 @@ class Collect(AggregateFunction[Any, list[Any], list[Any]]):
 AGGREGATIONS: Final[dict[str, AggregateFunction[Any, Any, Any]]] = {"count": Count(), "collect": Collect()}
 
 
-def built_in(name: str, known: dict[str, Any], state: str) -> Any:
+_WHOLE: Final = (spark.ByteType, spark.ShortType, spark.IntegerType, spark.LongType)
+_SUMMED: Final = (*_WHOLE, spark.FloatType, spark.DoubleType, spark.DecimalType, spark.DayTimeIntervalType)
+_ORDERED: Final = (
+    *_SUMMED,
+    spark.BooleanType,
+    spark.StringType,
+    spark.BinaryType,
+    spark.DateType,
+    spark.TimestampType,
+    spark.TimestampNTZType,
+)
+_TYPES: Final[dict[str, tuple[tuple[type[spark.DataType], ...], str]]] = {
+    "sum": ((*_SUMMED, PickleType), "numbers or intervals of days"),
+    "min": (_ORDERED, "values with an order: numbers, texts, binary, booleans, dates, times or intervals of days"),
+    "max": (_ORDERED, "values with an order: numbers, texts, binary, booleans, dates, times or intervals of days"),
+    "count": (_WHOLE, "a whole number, such as bigint"),
+    "collect": ((spark.ArrayType, PickleType), "an array, such as array<bigint>"),
+}
+"""Types of states that a function goes with, one by one and by batch, if not all."""
+
+
+def built_in(name: str, known: dict[str, Any], kind: spark.DataType, state: str) -> Any:
     """Give a function by its name.
 
     Args:
         name: The name.
-        known: ``REDUCES``, ``REDUCES_OF_INSTANTS`` or ``AGGREGATIONS``.
+        known: ``AGGREGATIONS``, or what ``reduces`` gives.
+        kind: Type of the state.
         state: Name of the state.
 
     Raises:
-        StateError: There is none of this name.
+        StateError: There is none of this name, or it does not go with the type.
     """
     if name not in known:
         raise StateError(
             f"state {state!r} has a wrong function", expected=f"{', '.join(known)}, or a function", found=repr(name)
+        )
+    types, expected = _TYPES.get(name, ((spark.DataType,), ""))
+    if not isinstance(kind, types):
+        raise StateError(
+            f"state {state!r} has a type that {name!r} does not go with",
+            expected=expected,
+            found=kind.simpleString(),
+            fix="use another type, or a function of your own",
         )
     return known[name]

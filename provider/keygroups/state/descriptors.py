@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
-from pyspark.sql.types import DataType, StructField, StructType, TimestampType
+from pyspark.sql.types import DataType, MapType, StructField, StructType
 
 from keygroups.rows.pickled import PickleType, has_pickles
-from keygroups.state.built_in import AGGREGATIONS, REDUCES, REDUCES_OF_INSTANTS, built_in
+from keygroups.state.built_in import AGGREGATIONS, built_in, reduces
 from keygroups.state.errors import StateError
 from keygroups.state.folding import AggregateFunction, FoldFunction, ReduceFunction, as_fold, as_reduce, check_aggregate
 from keygroups.state.other_names import also_named
+from keygroups.state.rules import taker
 from keygroups.state.ttl import StateTtlConfig
-from keygroups.state.types import parse_type
+from keygroups.state.types import parse_type, part_without_equality
 
 T = TypeVar("T")
 IN = TypeVar("IN")
@@ -122,12 +123,14 @@ class MapStateDescriptor(StateDescriptor):
             raise StateError(
                 f"the keys of state {name!r} are pickled", expected="a type of Spark", found="PickleType()"
             )
-        if '"type":"map"' in self.key_type.json():
+        unequal = part_without_equality(self.key_type)
+        if unequal is not None:
+            what = "maps" if isinstance(unequal, MapType) else "texts with a collation"
             raise StateError(
-                f"the keys of state {name!r} are maps",
-                expected="a type whose values are equal if their bytes are, as in Spark",
+                f"the keys of state {name!r} are {what}",
+                expected="a type whose values are equal if and only if their bytes are",
                 found=self.key_type.simpleString(),
-                fix="use an array of entries in a fixed order",
+                fix="use an array of entries in a fixed order for a map, and string for a text",
             )
         self.value_type = self.type
 
@@ -186,8 +189,9 @@ class ReducingStateDescriptor(StateDescriptor, Generic[T]):
         """Check function, name and type."""
         super().__init__(name, type)
         self.built_in = function if isinstance(function, str) else None
-        known = REDUCES_OF_INSTANTS if isinstance(self.type, TimestampType) else REDUCES
-        self._function = built_in(function, known, name) if isinstance(function, str) else function
+        self._function = (
+            built_in(function, reduces(self.type), self.type, name) if isinstance(function, str) else function
+        )
         self.reduce = as_reduce(self._function, name)
 
     def get_reduce_function(self) -> ReduceFunction[T] | Callable[[T, T], T | None]:
@@ -217,7 +221,7 @@ class AggregatingStateDescriptor(StateDescriptor, Generic[IN, ACC, OUT]):
         super().__init__(name, accumulator_type)
         self.built_in = function if isinstance(function, str) else None
         self.function: AggregateFunction[IN, ACC, OUT] = (
-            built_in(function, AGGREGATIONS, name) if isinstance(function, str) else function
+            built_in(function, AGGREGATIONS, self.type, name) if isinstance(function, str) else function
         )
         check_aggregate(self.function, name)
 
@@ -265,6 +269,12 @@ def _parsed(given: str | DataType, name: str) -> DataType:
             expected="PickleType() for the whole value",
             found=kind.simpleString(),
         )
+    try:
+        taker(kind)
+    except StateError as error:
+        raise StateError(
+            f"state {name!r} cannot have the type {kind.simpleString()}", found=error, fix=error.fix
+        ) from None
     return kind
 
 

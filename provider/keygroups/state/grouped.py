@@ -66,6 +66,8 @@ def _sum(column: pa.Array, groups: Groups, count: int) -> pa.Array:
         return _where_any(arrow(whole), groups, count)
     if pa.types.is_null(column.type):
         return pa.nulls(count)
+    if pa.types.is_duration(column.type):
+        return _sum(column.cast(pa.int64()), groups, count).cast(column.type)
     if not pa.types.is_decimal(column.type):
         raise _impossible("sum", column)
     wide = column.cast(pa.decimal256(76, column.type.scale))  # where no sum overflows; those of 38 digits wrap around

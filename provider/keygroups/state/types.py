@@ -61,6 +61,35 @@ def parse_type(given: str | spark.DataType) -> spark.DataType:
         return _Parser(given).only_type()
 
 
+def nullable(kind: spark.DataType) -> spark.DataType:
+    """Give a type in which each part may be None."""
+    match kind:
+        case spark.StructType():
+            fields = [spark.StructField(f.name, nullable(f.dataType), metadata=f.metadata) for f in kind.fields]
+            return spark.StructType(fields)
+        case spark.ArrayType():
+            return spark.ArrayType(nullable(kind.elementType))
+        case spark.MapType():
+            return spark.MapType(nullable(kind.keyType), nullable(kind.valueType))
+    return kind
+
+
+def part_without_equality(kind: spark.DataType) -> spark.DataType | None:
+    """Give the first part of a type whose equal values may have different bytes, or None.
+
+    Keys are found by their bytes: those of a map are in the order of its entries, and texts that a collation takes for
+    equal are written differently.
+    """
+    match kind:
+        case spark.StructType():
+            return next(filter(None, (part_without_equality(field.dataType) for field in kind.fields)), None)
+        case spark.ArrayType():
+            return part_without_equality(kind.elementType)
+        case spark.StringType():
+            return None if kind.isUTF8BinaryCollation() else kind
+    return kind if isinstance(kind, spark.MapType) else None
+
+
 class _Parser:
     """One pass over the words of a text."""
 

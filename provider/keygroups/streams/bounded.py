@@ -24,6 +24,7 @@ from keygroups.rows.encode import row_encoder
 from keygroups.state.arrow import values_of
 from keygroups.state.grouped import Groups
 from keygroups.streams.incoming import distinct
+from keygroups.streams.inputs import readable, unused
 from keygroups.streams.key_columns import quoted
 from keygroups.streams.rows import open_task, results
 from keygroups.streams.session import python_column
@@ -31,7 +32,6 @@ from keygroups.streams.side_outputs import with_sides
 from keygroups.streams.spec import Operator
 
 KEY_GROUPS: Final = 128
-HASH: Final = "__hash"
 
 
 def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> DataFrame:
@@ -42,14 +42,16 @@ def bounded(frame: DataFrame, key: Sequence[Column], operator: Operator) -> Data
         key: What they are keyed by.
         operator: The function.
     """
-    names = [f"__key{i}" for i in range(len(key))]
+    names = [unused(f"__key{i}", frame.columns) for i in range(len(key))]
     given = frame.select("*", *(one.alias(name) for one, name in zip(key, names, strict=True)))
-    given = given.select("*", sql.hash(*names).alias(HASH)).repartition(*names)
+    given = given.select("*", sql.hash(*names).alias(unused("__hash", given.columns))).repartition(*names)
     if operator.event_time is not None:
         given = given.sortWithinPartitions(given[quoted(operator.columns[operator.event_time])])
+    given = readable(given)
     function = BoundedFunction(operator, int(time.time() * 1000))
     output = with_sides(operator.output, operator.tags, operator.uid)
-    column: Any = python_column(given, function, output, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    columns = [given[quoted(name)] for name in given.columns]
+    column: Any = python_column(columns, function, output, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     java: Any = given._jdf
     return DataFrame(java.mapInArrow(column._jc, False, None), frame.sparkSession)
 
@@ -79,7 +81,7 @@ class BoundedFunction:
         first = len(self.operator.columns)
         parts = [list(map(one_zero, values_of(batch.column(first + i)))) for i in range(len(self.operator.key.fields))]
         encoded = pa.array(row_encoder(self.operator.key)(list(zip(*parts, strict=True))), pa.binary())
-        stored, groups = distinct(encoded, batch.column(HASH).cast(pa.int64()))
+        stored, groups = distinct(encoded, batch.column(first + len(parts)).cast(pa.int64()))
         hashes = stored.locators.view(np.int64) % KEY_GROUPS
         locators = map(hashed_locator, hashes.tolist(), stored.data.to_pylist())
         return replace(stored, locators=np.fromiter(locators, np.uint64, len(stored))), groups

@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from keygroups.keyed.operator import tagged
-from keygroups.state.arrays import array_maker
-from keygroups.state.arrow import MISTAKES, arrow_type, fitting, listed
+from keygroups.state.arrays import column_maker, require_values
+from keygroups.state.arrow import MISTAKES
 from keygroups.state.errors import StateError
 from keygroups.streams.main_rows import undeclared
-from keygroups.streams.outgoing import wrong_value
+from keygroups.streams.outgoing import arrow_schema, wrong_value
 from keygroups.streams.side_outputs import struct_of, with_sides
 from keygroups.streams.spec import Operator
 
@@ -27,7 +27,7 @@ def columns_maker(operator: Operator) -> Make:
         A function that raises ``StateError`` if columns do not fit their output.
     """
     schema = with_sides(operator.output, operator.tags, operator.uid)
-    arrow = pa.schema([pa.field(field.name, arrow_type(field.dataType)) for field in schema.fields])
+    arrow = arrow_schema(schema, operator.uid)
     main = _Fitting(operator.output, operator.uid)
     sides = {tag.tag_id: _Fitting(struct_of(tag.type), operator.uid) for tag in operator.tags}
 
@@ -57,18 +57,14 @@ class _Fitting:
 
     def __init__(self, schema: spark.StructType, uid: str) -> None:
         self._schema, self._uid = schema, uid
-        self._makers = [array_maker(field.dataType) for field in schema.fields]
+        self._makers = [column_maker(field.dataType) for field in schema.fields]
 
     def __call__(self, given: Any) -> list[pa.Array]:
         named = self._named(given)
         arrays = []
         for field, make in zip(self._schema.fields, self._makers, strict=True):
-            values = named[field.name]
             try:
-                if isinstance(values, pa.ChunkedArray):
-                    values = values.combine_chunks()
-                is_array = isinstance(values, pa.Array)
-                arrays.append(fitting(values, arrow_type(field.dataType)) if is_array else make(listed(values)))
+                arrays.append(require_values(make(named[field.name]), field))
             except MISTAKES as error:
                 raise wrong_value(self._uid, field, error) from error
         if len({len(array) for array in arrays}) > 1:

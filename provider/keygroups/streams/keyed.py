@@ -20,14 +20,14 @@ from keygroups.functions.base import (
     MapFunction,
 )
 from keygroups.functions.output_tag import OutputTag
-from keygroups.rows.decode import row_decoder
 from keygroups.settings import PREFIX, declaration
 from keygroups.state.errors import StateError
 from keygroups.state.folding import ReduceFunction
-from keygroups.state.types import parse_type
+from keygroups.state.types import nullable, parse_type
 from keygroups.streams.adapters import Filter, FilterWithState, FlatMapper, FlatWithState, Mapper, Reducer, WithState
 from keygroups.streams.bounded import bounded
 from keygroups.streams.declare import opened
+from keygroups.streams.inputs import readable, readable_schema, restored
 from keygroups.streams.key_columns import KeyColumns, key_columns, quoted
 from keygroups.streams.outgoing import batch_maker
 from keygroups.streams.session import python_column, require_protobuf, require_provider
@@ -67,6 +67,7 @@ class KeyedStream:
         if self._event_time is not None:
             _require_time(frame.schema, self._event_time)
         self._key = key_columns(frame, columns)
+        self._seen = readable_schema(frame.schema)
 
     def process(
         self,
@@ -125,7 +126,7 @@ class KeyedStream:
             uid: Name of the operator.
         """
         # Without metadata, where Spark has the delay of the watermark: a state is stored anew if its type changes.
-        columns = [spark.StructField(field.name, field.dataType) for field in self._frame.schema.fields]
+        columns = [spark.StructField(f.name, nullable(f.dataType)) for f in self._seen.fields]
         return self._same_columns(Reducer(function, spark.StructType(columns)), uid)
 
     def map_with_state(
@@ -165,7 +166,8 @@ class KeyedStream:
         return self._same_columns(FilterWithState(function, state_type, uid), uid)
 
     def _same_columns(self, function: KeyedProcessFunction, uid: str) -> DataFrame:
-        return self.process(function, self._frame.schema, uid=uid, event_time=self._watermarked)
+        made = self.process(function, nullable(self._seen), uid=uid, event_time=self._watermarked)
+        return restored(made, self._frame.schema)
 
     def _operator(self, function: Keyed, output_type: Output, uid: str, tags: tuple[OutputTag, ...]) -> Operator:
         _require_function(function, uid)
@@ -177,7 +179,6 @@ class KeyedStream:
                 found=output.simpleString(),
             )
         key = self._frame.select(*self._key.columns).schema
-        row_decoder(key)
         batch_maker(with_sides(output, tags, uid), uid)
         columns = tuple(self._frame.columns)
         time = None if self._event_time is None else columns.index(self._event_time)
@@ -226,8 +227,10 @@ def _streaming(
 
     run.__name__ = FUNCTION + json.dumps({"uid": operator.uid, "metrics": declared.metrics})
     output = with_sides(operator.output, operator.tags, operator.uid)
-    column = python_column(frame, run, output, PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF)
-    grouped: Any = frame.select("*", *key.computed).groupBy(*map(quoted, operator.key.names))
+    given = readable(frame.select("*", *key.computed))
+    seen = [given[quoted(name)] for name in frame.columns]
+    column = python_column(seen, run, output, PythonEvalType.SQL_TRANSFORM_WITH_STATE_PYTHON_ROW_UDF)
+    grouped: Any = given.groupBy(*map(quoted, operator.key.names))
     parsed = session._jsparkSession.parseDataType(output.json())
     time_mode = "EventTime" if watermarked else "ProcessingTime"  # decides which timers Spark's state reader shows
     java = grouped._jgd.transformWithStateInPySpark(

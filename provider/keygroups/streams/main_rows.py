@@ -2,47 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from pyspark.sql import types as spark
 
 from keygroups.functions.output_tag import OutputTag
 from keygroups.keyed.operator import tagged
 from keygroups.state.errors import StateError
+from keygroups.state.misfit import shown
+from keygroups.state.nested import parts_of
+
+Parts: TypeAlias = Callable[[Any], Sequence[Any]]
 
 
-def as_tuple(row: Any, schema: spark.StructType, operator: str) -> Sequence[Any]:
-    """Give a value for each column.
+def row_parts(schema: spark.StructType, refused: Callable[[Any], StateError]) -> Parts:
+    """Give what finds a value for each column in a row that a function yields.
+
+    A row is a tuple, a list, a ``Row``, a dict or, if there is one column, its value. A list is the value of the only
+    column if that has lists: only a tuple is a row there.
 
     Args:
-        row: A tuple, a list, a row, a dict or, if there is one column, its value.
         schema: The columns.
-        operator: Named in errors.
-
-    Raises:
-        StateError: The row does not fit the schema.
+        refused: Gives the error of a row that does not fit.
     """
-    width = len(schema.fields)
-    if isinstance(row, tuple | list) and len(row) == width:
-        return row
-    if width == 1 and not isinstance(row, tuple | list) and not (isinstance(row, Mapping) and _is_named(row, schema)):
-        return (row,)
-    if isinstance(row, Mapping) and row.keys() <= set(schema.names):
-        return [row.get(name) for name in schema.names]
-    require_main(row, operator)
-    raise StateError(
-        f"operator {operator!r} gave a wrong row",
-        expected=schema.simpleString(),
-        found=repr(row)[:200],
-        fix="yield a tuple with a value for each column of the output type",
-    )
+    parts = parts_of(schema.names)
+    only = schema.fields[0] if len(schema.fields) == 1 else None
+
+    def found(row: Any) -> Sequence[Any]:
+        given: Any = (row,) if only is not None and _is_value(row, only) else parts(row)
+        if given is None:
+            raise refused(row)
+        return given  # type: ignore[no-any-return]
+
+    return found
 
 
-def _is_named(row: Mapping[Any, Any], schema: spark.StructType) -> bool:
-    """Whether a dict has columns by their names, and is not itself the value of the only one, which is a map."""
-    (column,) = schema.fields
-    return column.name in row or not isinstance(column.dataType, spark.MapType)
+def main_parts(schema: spark.StructType, operator: str) -> Parts:
+    """Give what finds the values of a row of the main output. It raises ``StateError`` if the row does not fit."""
+
+    def refused(row: Any) -> StateError:
+        require_main(row, operator)
+        return StateError(
+            f"operator {operator!r} gave a wrong row",
+            expected=schema.simpleString(),
+            found=shown(row),
+            fix="yield a tuple with a value for each column of the output type, or a Row or a dict with their names",
+        )
+
+    return row_parts(schema, refused)
+
+
+def _is_value(row: Any, only: spark.StructField) -> bool:
+    """Whether what was yielded is the value of the only column, rather than a row."""
+    if isinstance(row, Mapping):
+        return only.name not in row and isinstance(only.dataType, spark.MapType)
+    if isinstance(row, list):
+        return isinstance(only.dataType, spark.ArrayType)
+    return not isinstance(row, tuple)
 
 
 def require_main(row: Any, operator: str) -> None:

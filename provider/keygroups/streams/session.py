@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql.types import StructType
 from pyspark.sql.udf import UserDefinedFunction
 
 from keygroups.configure import EXTENSIONS, EXTENSIONS_SETTING, PROVIDER, PROVIDER_CLASS
 from keygroups.errors import SettingError
-from keygroups.streams.key_columns import quoted
 
 
 def require_provider(session: SparkSession, uid: str) -> None:
@@ -50,16 +49,16 @@ def require_protobuf(uid: str) -> None:
         ) from error
 
 
-def python_column(frame: DataFrame, function: Callable[..., Any], output: StructType, kind: int) -> Column:
-    """Give the call of a Python function on all columns of a DataFrame.
+def python_column(columns: Sequence[Column], function: Callable[..., Any], output: StructType, kind: int) -> Column:
+    """Give the call of a Python function on columns of a DataFrame.
 
     PySpark's ``pandas_udf`` gives the same, but only where pandas is installed: no row of ours becomes a frame of it.
 
     Args:
-        frame: The DataFrame.
+        columns: The columns.
         function: What Spark pickles and calls.
         output: What it gives.
         kind: How Spark calls it, of ``PythonEvalType``.
     """
     made = UserDefinedFunction(function, output, evalType=kind)
-    return made(*(frame[quoted(name)] for name in frame.columns))
+    return made(*columns)

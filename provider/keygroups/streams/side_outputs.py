@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -13,8 +13,10 @@ from pyspark.sql import types as spark
 from keygroups.functions.output_tag import OutputTag
 from keygroups.keyed.operator import Output, tagged
 from keygroups.state.errors import StateError
+from keygroups.state.misfit import missing, shown
 from keygroups.streams.key_columns import quoted
-from keygroups.streams.main_rows import as_tuple, undeclared
+from keygroups.streams.main_rows import Parts, main_parts, row_parts, undeclared
+from keygroups.streams.outgoing import wrong_value
 
 VALUE: Final = "value"
 """The column of a side output whose type is no struct."""
@@ -64,7 +66,8 @@ def with_sides(output: spark.StructType, tags: Sequence[OutputTag], uid: str) ->
             found=", ".join(sorted(doubled)),
             fix="name each side output and each column of the output type differently",
         )
-    return spark.StructType([spark.StructField(field.name, field.dataType) for field in fields])
+    # A row of a side output has null in the columns of the main one.
+    return spark.StructType([spark.StructField(f.name, f.dataType, f.nullable or bool(tags)) for f in fields])
 
 
 def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Callable[[Output], Any]:
@@ -74,36 +77,49 @@ def row_of(output: spark.StructType, tags: Sequence[OutputTag], uid: str) -> Cal
         A function that raises ``StateError`` if the side output was not declared, or a row does not fit its output: it
         could become one of another output, or be null.
     """
-    places = {tag.tag_id: i for i, tag in enumerate(tags)}
-    nothing = (None,) * len(tags)
-    names = output.names
+    sides = {tag.tag_id: (i, _side_parts(tag, uid)) for i, tag in enumerate(tags)}
+    nothing: Sequence[Any] = (None,) * len(tags)
+    no_columns = (None,) * len(output.names)
+    main, required = main_parts(output, uid), [i for i, field in enumerate(output.fields) if not field.nullable]
 
     def make(given: Output) -> Any:
         tag, row = tagged(given)
         if tag is None:
-            return (*as_tuple(row, output, uid), *nothing)
-        place = places.get(tag.tag_id)
-        if place is None:
+            values = main(row)
+            for i in required:
+                if values[i] is None:
+                    raise wrong_value(uid, output.fields[i], missing(output.fields[i].dataType))
+            return (*values, *nothing)
+        if tag.tag_id not in sides:
             raise undeclared(uid, tags, tag)
-        side: list[Any] = list(nothing)
-        side[place] = _side_row(row, tags[place], uid)
-        return (*(None for _ in names), *side)
+        place, parts = sides[tag.tag_id]
+        return (*no_columns, *nothing[:place], tuple(parts(row)), *nothing[place + 1 :])
 
     return make
 
 
-def _side_row(row: Any, tag: OutputTag, uid: str) -> Any:
+def _side_parts(tag: OutputTag, uid: str) -> Parts:
+    """What finds the values of a row of a side output."""
     kind = tag.type
-    if not isinstance(kind, spark.StructType):
-        return (row,)
-    if row is None or (isinstance(row, Mapping) and not row.keys() <= set(kind.names)):
-        raise StateError(
+
+    def refused(row: Any) -> StateError:
+        return StateError(
             f"operator {uid!r} gave a wrong row for side output {tag.tag_id!r}",
             expected=kind.simpleString(),
-            found=repr(row)[:200],
+            found=shown(row),
             fix="yield the tag with a tuple that has a value for each column of its type",
         )
-    return row
+
+    if not isinstance(kind, spark.StructType):
+        return lambda row: (row,)
+    parts = row_parts(kind, refused)
+
+    def found(row: Any) -> Sequence[Any]:
+        if row is None:
+            raise refused(row)
+        return parts(row)
+
+    return found
 
 
 def struct_of(kind: spark.DataType) -> spark.StructType:

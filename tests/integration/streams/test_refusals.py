@@ -80,6 +80,26 @@ def a_state(name: str, kind: str = "bigint") -> Callable[[RuntimeContext], Any]:
 
 DEFINITIONS: dict[str, tuple[Callable[[DataFrame], Any], type[Exception], str]] = {
     "no column": (kg.key_by, SettingError, "key_by has no column"),
+    "a key with a map": (
+        lambda f: kg.key_by(f, F.struct(F.create_map("user", "n")).alias("m")),
+        SettingError, "key column 'm' has a map, .*found struct<.*key by array_sort",
+    ),
+    "a key with a collation": (
+        lambda f: kg.key_by(f, F.array(F.collate("user", "UTF8_LCASE")).alias("u")),
+        SettingError, "key column 'u' has texts with a collation.*found array<string collate UTF8_LCASE>.*key by",
+    ),
+    "a key that ignores spaces": (
+        lambda f: kg.key_by(f, F.collate("user", "UTF8_BINARY_RTRIM").alias("u")),
+        SettingError, "key column 'u' has texts with a collation",
+    ),
+    "a key of months": (
+        lambda f: kg.key_by(f, F.make_ym_interval(F.lit(1)).alias("m")),
+        SettingError, "key column 'm' has a type that no key can have .found interval year to month.: cast it",
+    ),
+    "months inside of a column": (
+        lambda f: kg.key_by(f.withColumn("m", F.array(F.make_ym_interval(F.lit(1)))), "user"),
+        SettingError, "column 'm' has intervals of months in it",
+    ),
     "an unknown column": (lambda f: kg.key_by(f, "usr"), AnalysisException, "UNRESOLVED_COLUMN"),
     "no timestamp": (
         lambda f: kg.key_by(f, "user", event_time="n"), SettingError, "expected the name of a timestamp column",
@@ -110,7 +130,7 @@ DEFINITIONS: dict[str, tuple[Callable[[DataFrame], Any], type[Exception], str]] 
     ),
     "a type that cannot be stored": (
         lambda f: kg.key_by(f, "user").process(AtOpen(a_state("n", "interval year")), COUNTS, uid="op"),
-        SettingError, "state cannot have the type interval year",
+        StateError, "state 'n' cannot have the type interval year",
     ),
     "two columns of one name": (
         lambda f: kg.key_by(f, "user").process(
@@ -119,7 +139,8 @@ DEFINITIONS: dict[str, tuple[Callable[[DataFrame], Any], type[Exception], str]] 
         StateError, "two output columns of operator 'op' have one name",
     ),
     "a type that cannot be given": (
-        lambda f: kg.key_by(f, "user").process(Count(), "a interval year", uid="op"), StateError, "interval year",
+        lambda f: kg.key_by(f, "user").process(Count(), "a interval year", uid="op"),
+        StateError, "operator 'op' cannot give column 'a' of interval year",
     ),
 }  # fmt: skip
 
@@ -183,7 +204,7 @@ def test_a_row_that_fails_leaves_nothing_behind(
 def test_a_wrong_row_of_a_side_output(row: Any) -> None:
     """It would become a row of the main output, or one with a null."""
     make = row_of(spark_types.StructType(), [WORDS, LATE], "count")
-    assert make((LATE, {"user": "a"})) == (None, {"user": "a"})
+    assert make((LATE, {"user": "a"})) == (None, ("a", None))
     assert make((WORDS, None)) == ((None,), None)
     with pytest.raises(
         StateError, match=r"'count' gave a wrong row for side output 'late' .expected struct<user:string,n:bigint>, fo"
