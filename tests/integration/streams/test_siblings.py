@@ -1,4 +1,4 @@
-"""``map`` and its siblings: the same rows from a stream and from a bounded DataFrame, of plain and rich functions."""
+"""``map`` and its siblings: the same rows from a stream, a bounded DataFrame and the harness, of any function."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from integration.streams.stream import Stream
 from integration.streams.test_process import EVENTS, second
 from keygroups.functions import FilterFunction, FlatMapFunction, MapFunction, RuntimeContext
 from keygroups.state import StateError, ValueStateDescriptor
+from keygroups.testing import KeyedHarness
 
 ROWS = [("a", 1), ("b", 2), ("a", 3), ("a", 4), ("b", 5), ("c", 6)]
 
@@ -47,32 +48,42 @@ class First(FilterFunction):
         return is_first
 
 
+def siblings() -> dict[str, tuple[str, Any, tuple[str, ...]]]:
+    """A method of a keyed stream, its function and its types, by the name of the operator."""
+    return {
+        "map": ("map", lambda row: (row.user, row.n + 1), (COUNTS,)),
+        "rich map": ("map", Number(), (COUNTS,)),
+        "flat map": ("flat_map", lambda row: [(row.user, row.n)] * 2, (COUNTS,)),
+        "rich flat map": ("flat_map", Twice(), (COUNTS,)),
+        "filter": ("filter", lambda row: row.n > 3, ()),
+        "rich filter": ("filter", First(), ()),
+        "reduce": ("reduce", lambda a, b: Row(user=a.user, n=a.n + b.n), ()),
+        "map with state": ("map_with_state", lambda row, state: ((row.user, state), row.n), (COUNTS, "bigint")),
+        "flat map with state": (
+            "flat_map_with_state",
+            lambda row, state: ([] if state is None else [(row.user, state)], row.n if state is None else None),
+            (COUNTS, "bigint"),
+        ),
+        "filter with state": ("filter_with_state", lambda _, state: (state is None, 1), ("bigint",)),
+        "process": ("process", Count(), (COUNTS,)),
+    }
+
+
 def all_siblings(frame: DataFrame) -> DataFrame:
     keyed = kg.key_by(frame, "user")
-    frames = {
-        "map": keyed.map(lambda row: (row.user, row.n + 1), COUNTS, uid="map"),
-        "rich map": keyed.map(Number(), COUNTS, uid="rich map"),
-        "flat map": keyed.flat_map(lambda row: [(row.user, row.n)] * 2, COUNTS, uid="flat map"),
-        "rich flat map": keyed.flat_map(Twice(), COUNTS, uid="rich flat map"),
-        "filter": keyed.filter(lambda row: row.n > 3, uid="filter"),
-        "rich filter": keyed.filter(First(), uid="rich filter"),
-        "reduce": keyed.reduce(lambda a, b: Row(user=a.user, n=a.n + b.n), uid="reduce"),
-        "map with state": keyed.map_with_state(
-            lambda row, state: ((row.user, state), row.n), COUNTS, "bigint", uid="map with state"
-        ),
-        "flat map with state": keyed.flat_map_with_state(
-            lambda row, state: ([] if state is None else [(row.user, state)], row.n if state is None else None),
-            COUNTS,
-            "bigint",
-            uid="flat map with state",
-        ),
-        "filter with state": keyed.filter_with_state(
-            lambda _, state: (state is None, 1), "bigint", uid="filter with state"
-        ),
-        "process": keyed.process(Count(), COUNTS, uid="process"),
+    frames: dict[str, DataFrame] = {
+        name: getattr(keyed, method)(function, *types, uid=name)
+        for name, (method, function, types) in siblings().items()
     }
     named = [frame.select(F.lit(name).alias("name"), "*") for name, frame in frames.items()]
     return reduce(DataFrame.unionAll, named)
+
+
+def harnesses() -> Iterator[tuple[str, KeyedHarness]]:
+    for name, (method, function, types) in siblings().items():
+        make: Any = KeyedHarness if method == "process" else getattr(KeyedHarness, method)
+        columns = () if types[:1] == (COUNTS,) else (COUNTS,)
+        yield name, make(function, "user", *columns, *types, name=name)
 
 
 EXPECTED: dict[str, list[Any]] = {
@@ -96,6 +107,13 @@ def by_name(rows: list[Any]) -> dict[str, list[Any]]:
 
 
 SORTED = {name: sorted(rows, key=str) for name, rows in EXPECTED.items()}
+
+
+def test_siblings_in_the_harness() -> None:
+    """The same functions, types and rows, without Spark."""
+    for name, harness in harnesses():
+        harness.process_all([{"user": user, "n": n} for user, n in ROWS])
+        assert sorted(harness.output, key=lambda row: str(tuple(row))) == SORTED[name], name
 
 
 def test_siblings_in_a_stream(spark: SparkSession, tmp_path: Path) -> None:
