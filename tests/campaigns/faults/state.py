@@ -11,6 +11,7 @@ from support import state
 from support.rows import normal_rows
 
 TRANSFORM = "transformWithState"
+TIMERS = "timers of "
 
 
 def read_state(spark: SparkSession, checkpoint: Path) -> dict[str, list[Hashable]]:
@@ -20,5 +21,5 @@ def read_state(spark: SparkSession, checkpoint: Path) -> dict[str, list[Hashable
         if store.operator.startswith(TRANSFORM):
             reader = spark.read.format("statestore").option("operatorId", store.operator_id)
             timers = reader.option("readRegisteredTimers", True).load(str(checkpoint))
-            found[f"timers of {store.operator_id} {store.operator}"] = normal_rows(timers.collect())
+            found[f"{TIMERS}{store.operator_id} {store.operator}"] = normal_rows(timers.collect())
     return found

@@ -60,6 +60,8 @@ def _checked(name: str, folder: Path) -> Shown:
     rows = [row for attempts in shown.batches.values() for row in attempts[0]]
     idle = [claim for claim in query.claims if not metrics[claim]]
     idle += [word for word in query.says if not any(word in row for row in rows)]
+    if query.timers and not any(found for label, found in shown.state.items() if label.startswith(state.TIMERS)):
+        idle.append("timers that wait")
     assert not idle, f"'{name}' claims {', '.join(idle)}, of which nothing happened over {len(shown.batches)} batches"
     return shown
 

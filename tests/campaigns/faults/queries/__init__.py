@@ -21,6 +21,7 @@ class Query:
         claims: metrics of its operators, the custom ones too, each of which must be above 0 over the whole input.
         says: words that some of its rows must have: what no metric counts.
         python: its operator calls Python workers.
+        timers: some timers wait at the end of the input.
         peer: provider of the undisturbed run; ours where the query runs on no other.
         conf: settings of ours that it needs.
     """
@@ -30,6 +31,7 @@ class Query:
     claims: tuple[str, ...]
     says: tuple[str, ...] = ()
     python: bool = False
+    timers: bool = False
     peer: str = "rocksdb"
     conf: Mapping[str, str] = field(default_factory=dict)
 
@@ -51,9 +53,15 @@ QUERIES: Mapping[str, Query] = {
     "sessions": Query(builtin.sessions, "append", EVICTS),
     "join": Query(builtin.outer_join, "append", EVICTS),
     "groups": Query(groups.groups, "update", EVICTS, ("expired", "dropped"), python=True),
-    "timers": Query(transforms.timers, "update", (*EVICTS, *TIMERS), ("expired",), python=True),
+    "timers": Query(transforms.timers, "update", (*EVICTS, *TIMERS), ("expired",), python=True, timers=True),
     "ttl": Query(transforms.ttl, "update", ("numRowsUpdated", "numValuesRemovedDueToTTLExpiry"), python=True),
     "keyed": Query(
-        keyed.keyed, "update", ("numRowsUpdated", "idle.expired"), ("expired",), python=True, peer="keygroups"
+        keyed.keyed,
+        "update",
+        ("numRowsUpdated", "idle.expired"),
+        ("expired",),
+        python=True,
+        timers=True,
+        peer="keygroups",
     ),
 }

@@ -14,6 +14,14 @@ class KeyGroupReadStateStore(override val id: StateStoreId, val session: Session
     OpenStores.add(context, this)
   }
 
+  /** Spark's state reader asks for timers by key. */
+  override def iterator(colFamilyName: String): StateStoreIterator[UnsafeRowPair] =
+    TimersByKey.stored(colFamilyName, session.catalog.families).fold(super.iterator(colFamilyName)) { timers =>
+      provider.declare(timers.name, timers.valueSchema, timers.encoder, hasLists = false, isInternal = true)
+      val rows = super.iterator(timers.name)
+      new StateStoreIterator(timers.byKey(rows), rows.close _)
+    }
+
   override def abort(): Unit = release()
   override def release(): Unit = session.close()
   override def toString: String = s"KeyGroupReadStateStore[$id, version $version]"

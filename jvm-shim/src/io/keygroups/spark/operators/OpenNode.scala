@@ -2,8 +2,9 @@ package io.keygroups.spark.operators
 
 import io.keygroups.spark.KeyGroupStateStoreProvider
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.{ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.UpdateEventTimeColumnExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.transformwithstate.{TransformWithStateExec, TransformWithStateExecBase}
 
 /**
@@ -32,5 +33,7 @@ private[spark] object OpensTransformWithState extends Rule[SparkPlan] {
       case node: TransformWithStateInPySparkExec if node.isStreaming && KeyedNode.isOurs(node) =>
         new KeyedNode(node, KeyedNode.unsorted(node))
       case node: TransformWithStateInPySparkExec if node.isStreaming => new OpenPythonNode(node, node.child)
+      // Spark's node fails the batch, and each attempt at it, if a function passes a late row on. Operators behind drop it.
+      case node: UpdateEventTimeColumnExec if node.child.isInstanceOf[KeyedNode] => ProjectExec(node.output, node.child)
     })
 }
