@@ -226,7 +226,7 @@ class FileHarness:
             chunks = [_chunk(f, numbers, number) for f in written.families if len(f.chunks) > number + 1]
             segments.insert(0, store.spill("session", chunks, catalog).id)
         last = [_chunk(f, numbers, -1) for f in written.families if f.chunks]
-        self._version, uploads, *_ = store.commit(store.take("session", segments, last), self._version, catalog)
+        self._version, uploads = store.commit(store.take("session", segments, last), self._version, catalog)
         for upload in uploads:
             self._local.upload(upload)
 

@@ -87,7 +87,7 @@ class LocalStore:
         ids, saved = list(self._spilled), {id_ for id_, is_saved in self._spilled.items() if is_saved}
         self._spilled = {}
         writes = self.store.take("session", ids, [self._chunk(rows)], saved=saved)
-        return self.store.commit(writes, parent, catalog(keys, families))[:2]
+        return self.store.commit(writes, parent, catalog(keys, families))
 
     def spill(self, parent: Version, rows: Mapping[int, int | None], *, save: bool, family: int = 0) -> None:
         """Hand rows over before the commit, and save them."""

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
 from keygroups.checkpoint.catalog import Catalog, Family
 from keygroups.runs.extent import extents_of, total
 from keygroups.runs.plan import depth_of, pieces_of
+from keygroups.segment.block import Block
 from keygroups.segment.chunk import APPENDED, HEADER, TOMBSTONE, Chunk
-from keygroups.segment.file import Segment
-from keygroups.store.at_once import Merged
-from keygroups.store.store import Commit
 from keygroups.store.version import Version
 from support.local_store import LocalStore
 
@@ -86,7 +83,6 @@ class Measured:
     Args:
         folder: for everything; exists.
         batches: the workload.
-        settings: of the store.
 
     Attributes:
         written: bytes that commits have written, by family.
@@ -96,8 +92,8 @@ class Measured:
         depth: the most runs that a lookup visited.
     """
 
-    def __init__(self, folder: Path, batches: Iterator[Batch], settings: Mapping[str, str] | None = None) -> None:
-        self.local = LocalStore(folder, settings)
+    def __init__(self, folder: Path, batches: Iterator[Batch]) -> None:
+        self.local = LocalStore(folder)
         self.version = self.local.first()
         self.batches = batches
         self.live: dict[int, dict[int, int]] = {0: {}, 1: {}}
@@ -105,58 +101,26 @@ class Measured:
         self.written, self.merged = Counter[int](), Counter[int]()
         self.most_space, self.depth, self._sizes = 0.0, 0, list[int]()
 
-    def run(self, batches: int) -> None:
+    def run(self, batches: int, after: Callable[[Version], object] = lambda _: None) -> None:
         """Commit so many batches, each with the merges that are due after it."""
         for _ in range(batches):
-            self._commit(next(self.batches))
-            self._merge()
-            self._measure()
+            self.commit(next(self.batches))
+            after(self.version)
 
-    def run_once(self, retain: int) -> int:
-        """Commit a batch as a query does that is started for it and ends; returns how many files are left."""
-        self.local.reopened()
-        at_once = self.local.store._at_once.merge
-
-        def merge(version: Version, batch_bytes: int) -> Merged:
-            merged = at_once(version, batch_bytes)
-            for step in merged.steps:
-                self._count(step.segment)
-            return merged
-
-        self.local.store._at_once.merge = merge  # type: ignore[method-assign]
-        self.version = self.local.load(self.version) if self.version.key.version else self.local.first()
-        done = self._commit(next(self.batches), retain)
-        for name in done.deletable:
-            (self.local.checkpoint / name).unlink(missing_ok=True)
-        if done.wants_cleanup:
-            self.local.clean_up(retain)
-        self._merge()  # in maintenance, which has nothing to do
-        self._measure()
-        return len(list(self.local.checkpoint.iterdir()))
-
-    def values(self, version: Version, family: int) -> dict[int, int]:
-        """Return the bytes of the values of a version by their keys."""
-        found: dict[bytes, int | None] = {}
-        for run in reversed(version.plan):
-            for block in (block for block in run.blocks() if block.family == family):
-                found |= zip(block.key.to_pylist(), pc.binary_length(block.value).to_pylist(), strict=True)
-        return {int.from_bytes(key, "big"): size for key, size in found.items() if size is not None}
-
-    def _commit(self, batch: Batch, retain: int = 0) -> Commit:
+    def commit(self, batch: Batch) -> None:
+        """Commit a batch, and do what is due."""
         chunks = [self._chunk(family, writes) for family, writes in batch.items()]
         parent = self.local.store.known(self.version.key)
-        writes = self.local.store.take("session", [], chunks)
-        done = self.local.store.commit(writes, parent, self._catalog(), retain)
-        for upload in done.uploads:
+        version, uploads = self.local.store.commit(
+            self.local.store.take("session", [], chunks), parent, self._catalog()
+        )
+        for upload in uploads:
             self.local.upload(upload)
-        rows = done.version.plan[0].extents
+        rows = version.plan[0].extents
         self.written.update({family: extent.size.nbytes for family, extent in rows.items()})
         self._sizes.append(sum(extent.size.nbytes for extent in rows.values()))
-        self.version = done.version
-        return done
-
-    def _measure(self) -> None:
-        self.version = self.local.store.known(self.version.key)
+        self._merge()
+        self.version = self.local.store.known(version.key)
         self.depth = max(self.depth, depth_of(self.version.plan)[0])
         allowed = 2 * sum(map(self.live_bytes, self.live)) + 4 * sum(self._sizes[-4:]) / len(self._sizes[-4:])
         self.most_space = max(self.most_space, self._held() / allowed)
@@ -167,14 +131,15 @@ class Measured:
 
     def _merge(self) -> None:
         while (segment := self.local.store.compact()) is not None:
-            self._count(segment)
+            self.count(segment.blocks)
             done = self.local.store.install(segment.id)
             if done is not None and done[1] is not None:
                 self.local.upload(done[1])
                 self.local.store.uploaded(done[1].name, success=True)
 
-    def _count(self, segment: Segment) -> None:
-        self.merged.update({family: extent.size.nbytes for family, extent in extents_of(segment.blocks).items()})
+    def count(self, blocks: Sequence[Block]) -> None:
+        """Count the rows of a merged segment."""
+        self.merged.update({family: extent.size.nbytes for family, extent in extents_of(blocks).items()})
 
     def _held(self) -> int:
         """Return the bytes of the rows of all files of the version."""

@@ -29,20 +29,17 @@ class Runs:
     Args:
         merge: what a merge makes of runs, newest first.
         first: runs to begin with.
-        most_bytes: see ``select_runs``.
     """
 
-    def __init__(
-        self, merge: Callable[[Iterable[Size]], Size] = total, first: Iterable[Size] = (), most_bytes: int = 0
-    ) -> None:
-        self.runs, self.merge, self.most_bytes = list(first), merge, most_bytes
+    def __init__(self, merge: Callable[[Iterable[Size]], Size] = total, first: Iterable[Size] = ()) -> None:
+        self.runs, self.merge = list(first), merge
         self.merged = self.written = 0
 
     def add(self, size: Size, keys: int) -> None:
         """Commit a batch, and do what is due."""
         self.written += size.nbytes
         self.runs.insert(0, size)
-        while (chosen := select_runs(self.runs, keys, FANOUT, self.most_bytes)) != (0, 0):
+        while (chosen := select_runs(self.runs, keys, FANOUT)) != (0, 0):
             start, stop = chosen
             self.runs[start:stop] = [one := self.merge(self.runs[start:stop])]
             self.merged += one.nbytes
@@ -53,9 +50,9 @@ class Runs:
         return [size.rows for size in self.runs]
 
 
-def after(batches: Iterable[int], most_bytes: int = 0) -> Runs:
+def after(batches: Iterable[int]) -> Runs:
     """Runs after batches of so many new rows each."""
-    runs, keys = Runs(most_bytes=most_bytes), 0
+    runs, keys = Runs(), 0
     for rows in batches:
         runs.add(rows_of(rows), keys := keys + rows)
     return runs
@@ -69,13 +66,6 @@ def test_equal_batches_are_merged_by_powers_of_the_fanout(batches: int, runs: li
 def test_a_row_is_merged_once_a_power_of_the_fanout() -> None:
     assert after([1] * 8).merged == 8 * ROW
     assert after([1] * 256).merged == 4 * 256 * ROW
-
-
-def test_a_merge_takes_older_runs_that_what_it_makes_would_be_due_with() -> None:
-    """Up to a size: a large merge keeps newer runs waiting."""
-    assert after([1] * 16, most_bytes=16 * ROW).merged == (3 * 4 + 16) * ROW
-    assert after([1] * 16, most_bytes=15 * ROW).merged == 2 * 16 * ROW
-    assert after([1] * 64, most_bytes=64 * ROW).sizes == [64]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -76,7 +76,6 @@ class Commit(Message, frozen=True):
         sorted: ids of the session's segments, newest first.
         saved: those of them whose files are uploaded.
         known: see ``Load``.
-        retain: how many versions stay loadable.
     """
 
     store: int
@@ -90,7 +89,6 @@ class Commit(Message, frozen=True):
     changelog: list[Chunk] = []
     saved: frozenset[str] = frozenset()
     known: frozenset[str] = frozenset()
-    retain: int = 0
 
 
 class Abort(Message, frozen=True):
@@ -138,11 +136,10 @@ class Uploaded(Message, frozen=True):
 
 
 class Deletable(Message, frozen=True):
-    """Ask for the names of the files that retention may delete, after a commit or in maintenance."""
+    """Ask for the names of the files that retention may delete."""
 
     store: int
     retain: int
-    after_commit: bool
     downloads: Downloads
 
 
@@ -191,7 +188,6 @@ class VersionView(Message, frozen=True):
         depth: how many runs a lookup visits at most: those with rows of its family.
         batches: how many batches or merges made these.
         segments: those of the pieces that the JVM does not know.
-        loaded: whether it was loaded: the commit that is built on it merges what is due.
     """
 
     key: VersionKey
@@ -202,7 +198,6 @@ class VersionView(Message, frozen=True):
     depth: int
     batches: int
     segments: list[SegmentView]
-    loaded: bool
 
 
 class ChangeView(Message, frozen=True):
@@ -218,18 +213,12 @@ class Committed(Message, frozen=True):
     Attributes:
         version: the new version.
         uploads: the files that make it durable, in their order.
-        merged_bytes: of these those with rows that were merged.
-        deletable: names of files that no retained version needs.
-        cleanup: whether a cleanup is due.
         compact: whether a compaction is due.
         write_millis: time to sort, merge and write the files.
     """
 
     version: VersionView
     uploads: list[Upload]
-    merged_bytes: int
-    deletable: list[str]
-    cleanup: bool
     compact: bool
     write_millis: int
 
@@ -298,5 +287,4 @@ def version_view(version: Version, known: Container[str] = ()) -> VersionView:
         depth=depth,
         batches=batches,
         segments=[segment_view(segment) for id_, segment in segments.items() if id_ not in known],
-        loaded=not version.commits,
     )

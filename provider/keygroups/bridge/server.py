@@ -72,7 +72,9 @@ class Server:
             "install": Method(m.Install, self._install, merges, undo.install),
             "abandon": Method(m.Abandon, lambda r: self._store(r.store).abandon(r.segment)),
             "uploaded": Method(m.Uploaded, lambda r: self._store(r.store).uploaded(r.name, success=r.success)),
-            "deletable": Method(m.Deletable, self._deletable, tasks),
+            "deletable": Method(
+                m.Deletable, lambda r: self._store(r.store).files_to_delete(r.retain, r.downloads), tasks
+            ),
             "close": Method(m.Close, self._close, tasks),
             "cancel": Method(m.Cancel, lambda r: self._operations.cancel(r.ticket)),
         }
@@ -153,20 +155,14 @@ class Server:
         writes = store.take(
             request.session, request.sorted, request.chunks, request.batch_time, request.changelog, request.saved
         )
-        done = store.commit(writes, base, request.catalog, request.retain)
+        version, uploads = store.commit(writes, base, request.catalog)
         millis = round((time.perf_counter() - start) * 1000)
-        compact = store.wants_compaction(done.version)
+        compact = store.wants_compaction(version)
         has_spilled = len(request.sorted) > len(request.saved)  # whose segments were merged and compressed now
         if has_spilled or are_big(request.chunks):
             release_unused()
         return m.Committed(
-            version=m.version_view(done.version, request.known),
-            uploads=done.uploads,
-            merged_bytes=done.merged_bytes,
-            deletable=done.deletable,
-            cleanup=done.wants_cleanup,
-            compact=compact,
-            write_millis=millis,
+            version=m.version_view(version, request.known), uploads=uploads, compact=compact, write_millis=millis
         )
 
     def _compact(self, request: m.Compact) -> m.SegmentView | None:
@@ -180,11 +176,6 @@ class Server:
         release_unused()
         version, upload = done
         return m.Installed(version=m.version_view(version, request.known), upload=upload)
-
-    def _deletable(self, request: m.Deletable) -> list[str]:
-        store = self._store(request.store)
-        is_due = request.after_commit or store.is_cleanup_due
-        return store.files_to_delete(request.retain, request.downloads) if is_due else []
 
     def _close(self, request: m.Close) -> None:
         if (store := self._stores.pop(request.store, None)) is not None:

@@ -44,7 +44,6 @@ def _broken_rules(manifest: Manifest) -> list[str]:
     ids = [family.id for family in manifest.catalog.families]
     versions = [ref.name.version for ref in manifest.segments]
     parent = parse_name(manifest.parent)
-    needed = manifest.needs.names
     logged = (manifest.changelog,) if manifest.changelog else ()
     rules = {
         "counts are not negative": min(manifest.rows, manifest.partitions, manifest.version, *num_keys) >= 0,
@@ -60,13 +59,8 @@ def _broken_rules(manifest: Manifest) -> list[str]:
         or manifest.rows == sum(block.rows for part in manifest.parts for block in part.blocks),
         "the first file follows no other": not any(ref.follows for ref in (manifest.segments[:1] + logged)),
         "all rows of a changelog count": all(ref == ref.whole for ref in logged),
-        "superseded files are files, and no others": all(
-            parse_name(one.name) is not None and one.version <= manifest.version for one in manifest.superseded
-        ),
-        "what is superseded is not listed": needed.isdisjoint(one.name for one in manifest.superseded),
         "the spilled files are listed": manifest.spilled <= len(manifest.segments),
-        "only a version file names others": manifest.kind == "version"
-        or not (manifest.segments or manifest.changelog or manifest.superseded),
+        "only a version file names others": manifest.kind == "version" or not (manifest.segments or manifest.changelog),
         "the changelog is that of the version": manifest.changelog is None
         or manifest.changelog.path
         == f"{manifest.store}/{FileName('changelog', manifest.version, manifest.id, manifest.format)}",

@@ -6,7 +6,7 @@ xxh3-128 of that JSON under ``keygroups.manifest.checksum``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +19,6 @@ from keygroups.checkpoint.catalog import Catalog, Count
 from keygroups.checkpoint.filters import GroupRange
 from keygroups.checkpoint.invariants import broken_invariants
 from keygroups.checkpoint.names import FORMAT, FileName, Kind, parse_name
-from keygroups.checkpoint.superseded import Needs, Superseded
 from keygroups.errors import CapacityError, CheckpointError, InternalError, VersionError
 from keygroups.segment.ipc_messages import read_schema
 from keygroups.segment.restore import reading
@@ -146,8 +145,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         spilled: how many of these, from the first on, have earlier writes of this version's batch; the others are those
             of the parent.
         changelog: the file with all writes of the version; None if they were not kept or there were none.
-        superseded: of a version file, files of the store that this version does not need, and that may still exist.
-        root: the version without a parent that a version goes back to; 0 for the first of its store.
         written_by: name and version of the program.
         id: as in the file's name; empty in files of early builds.
     """
@@ -166,8 +163,6 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     segments: tuple[FileRef, ...] = ()
     spilled: Count = 0
     changelog: FileRef | None = None
-    superseded: tuple[Superseded, ...] = ()
-    root: Count = 0
     written_by: str = ""
     id: str = ""
 
@@ -193,23 +188,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         return {_KEY: text, _CHECKSUM: checksum.encode()}, checksum
 
     @property
-    def needs(self) -> Needs:
-        """Return what a version needs of the store's folder."""
-        name = FileName("version", self.version, self.id, self.format)
-        files = (*self.segments, *((self.changelog,) if self.changelog else ()))
-        is_root = not self.parent and len(self.segments) > self.spilled
-        root = self.version if is_root else self.root
-        return Needs(own_names(self.store, name, files), self.superseded, root)
-
-    @property
     def earlier_writes(self) -> tuple[FileRef, ...]:
         """The files with earlier writes of this version's batch, newest first."""
         return self.segments[: self.spilled]
-
-
-def own_names(store: str, name: FileName, files: Iterable[FileRef]) -> frozenset[str]:
-    """Return the names of a version's file and of those files that lie in the same folder."""
-    return frozenset([str(name), *(str(file.name) for file in files if file.store == store)])
 
 
 def read_manifest(path: Path, name: str) -> Manifest:

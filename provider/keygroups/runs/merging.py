@@ -87,11 +87,6 @@ class Step:
     is_last: bool
     file: FileRef | None = None
 
-    @property
-    def file_bytes(self) -> int:
-        """Return the length of the file."""
-        return self.file.bytes if self.file is not None else 0
-
     def runs_after(self, before: Plan) -> Plan:
         """The merge's runs with this piece in place of its rows in the inputs.
 

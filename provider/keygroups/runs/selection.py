@@ -9,34 +9,9 @@ from itertools import chain
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.runs.extent import Size, total
 from keygroups.runs.merging import Merge, is_begun
-from keygroups.runs.plan import Plan, batches_of, place_of, runs_with
+from keygroups.runs.plan import Plan, batches_of, runs_with
 from keygroups.runs.reclaiming import reclaimable
 from keygroups.runs.tiers import MOST_TIERS, select_runs
-
-
-def merges_of(
-    plan: Plan, catalog: Catalog, fanout: int, piece_bytes: int, under_way: Sequence[Merge] = ()
-) -> tuple[list[Merge], list[Merge]]:
-    """Return the merges that are due beside those under way, the smallest first, and those that were begun before.
-
-    Args:
-        plan: the runs of a version.
-        catalog: its column families.
-        fanout: runs of similar size that make a merge.
-        piece_bytes: of a merge in one piece.
-        under_way: merges of runs that the plan has.
-    """
-    begun = Selection(plan, catalog, fanout, piece_bytes, _ends(plan, under_way)).unfinished()
-    return Selection(plan, catalog, fanout, piece_bytes, _ends(plan, [*under_way, *begun])).due(), begun
-
-
-def _ends(plan: Plan, under_way: Sequence[Merge]) -> dict[int, int]:
-    """Return the number of the first run that is merged, by family."""
-    ends: dict[int, int] = {}
-    for merge in under_way:
-        if (place := place_of(plan, merge.runs, merge.families)) is not None:
-            ends |= {family: min(place[0], ends.get(family, place[0])) for family in merge.families}
-    return ends
 
 
 @dataclass(frozen=True)
@@ -47,14 +22,12 @@ class Selection:
         plan: its runs.
         catalog: its column families.
         fanout: runs of similar size that make a merge.
-        piece_bytes: of a merge in one piece.
         ends: of families with a merge under way the number of its first run: newer ones may be merged.
     """
 
     plan: Plan
     catalog: Catalog
     fanout: int
-    piece_bytes: int
     ends: Mapping[int, int]
 
     def due(self) -> list[Merge]:
@@ -94,7 +67,7 @@ class Selection:
         numbers = self._usable(family)
         batches = list(_batches(self.plan, numbers))
         sizes = [total(self._size(number, family) for number in batch) for batch in batches]
-        start, stop = select_runs(sizes, keys, self.fanout, self.piece_bytes) if batches else (0, 0)
+        start, stop = select_runs(sizes, keys, self.fanout) if batches else (0, 0)
         chosen = tuple(chain.from_iterable(batches[start:stop]))
         most = MOST_TIERS * self.fanout
         return chosen or next((tuple(batch) for batch in batches if len(batch) > most), ())

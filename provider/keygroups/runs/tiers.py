@@ -9,19 +9,17 @@ from keygroups.runs.extent import Size, total
 
 MOST_TIERS: Final = 3
 """Times ``fanout``: the runs that a family may have. A get asks them all; equal batches reach it after 511."""
-SPARED: Final = 3
-"""Times the smallest of the newest runs: superseded bytes that do not justify a merge, however few live. A commit that
-merges before it writes makes it four."""
+SPARED: Final = 4
+"""Times the smallest of the newest runs: superseded bytes that do not justify a merge, however few live."""
 
 
-def select_runs(sizes: Sequence[Size], keys: int, fanout: int, most_bytes: int = 0) -> tuple[int, int]:
+def select_runs(sizes: Sequence[Size], keys: int, fanout: int) -> tuple[int, int]:
     """Choose adjacent runs to merge.
 
     Args:
         sizes: of the runs of a family, newest first.
         keys: number of its keys.
         fanout: runs of similar size that make a merge.
-        most_bytes: of a merge that takes older runs too because what it makes would be due with these at once.
 
     Returns:
         Start and end (exclusive) in ``sizes``; equal if no merge is due.
@@ -30,25 +28,12 @@ def select_runs(sizes: Sequence[Size], keys: int, fanout: int, most_bytes: int =
     dead = superseded_bytes(sizes, keys)
     if len(sizes) > 1 and dead > sum(nbytes) - dead + SPARED * min(nbytes[:fanout]):
         return 0, len(sizes)
-    start, stop = _tier(nbytes, fanout)
-    while start < stop:
-        after = [*nbytes[:start], sum(nbytes[start:stop]), *nbytes[stop:]]
-        first, last = _tier(after, fanout)
-        wider = (first, stop + last - start - 1)
-        if not first <= start < last or sum(nbytes[slice(*wider)]) > most_bytes:
-            break
-        start, stop = wider
-    return start, stop
-
-
-def _tier(nbytes: Sequence[int], fanout: int) -> tuple[int, int]:
-    """Return the newest tier, or the cheapest runs if there are too many."""
-    for start in range(len(nbytes) - fanout + 1):
+    for start in range(len(sizes) - fanout + 1):
         stop = _tier_end(nbytes, start)
         if stop - start >= fanout:
             return start, stop
-    if len(nbytes) > MOST_TIERS * fanout:
-        start = min(range(len(nbytes) - fanout + 1), key=lambda start: sum(nbytes[start : start + fanout]))
+    if len(sizes) > MOST_TIERS * fanout:
+        start = min(range(len(sizes) - fanout + 1), key=lambda start: sum(nbytes[start : start + fanout]))
         return start, start + fanout
     return 0, 0
 

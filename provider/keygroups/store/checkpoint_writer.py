@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from keygroups._version import __version__
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.file_writer import write_file
-from keygroups.checkpoint.manifest import FileRef, Manifest, Part, own_names
+from keygroups.checkpoint.manifest import FileRef, Manifest, Part
 from keygroups.checkpoint.names import FileName
-from keygroups.checkpoint.superseded import Needs
 from keygroups.runs.plan import durable_files
 from keygroups.segment.block import Block
 from keygroups.store.spec import StoreSpec
@@ -31,22 +29,6 @@ class Upload(NamedTuple):
     name: str
 
 
-def delete(uploads: Iterable[Upload]) -> None:
-    """Delete the local files."""
-    for upload in uploads:
-        Path(upload.path).unlink(missing_ok=True)
-
-
-@contextmanager
-def deleted_unless_done(uploads: list[Upload]) -> Iterator[None]:
-    """Delete the local files that are added in the block, if it fails."""
-    try:
-        yield
-    except BaseException:
-        delete(uploads)
-        raise
-
-
 class CheckpointFile(NamedTuple):
     """A file that was written for the checkpoint.
 
@@ -54,13 +36,11 @@ class CheckpointFile(NamedTuple):
         ref: as later manifests list it.
         upload: what the JVM has to do.
         references: the files that its own manifest lists.
-        needs: of a version file, what the version needs of the store's folder.
     """
 
     ref: FileRef
     upload: Upload
     references: tuple[FileRef, ...]
-    needs: Needs
 
 
 class CheckpointWriter:
@@ -86,7 +66,6 @@ class CheckpointWriter:
         *,
         changelog: FileRef | None = None,
         spilled: Sequence[FileRef] = (),
-        retain: int = 0,
     ) -> CheckpointFile:
         """Write the checkpoint form of rows.
 
@@ -97,7 +76,6 @@ class CheckpointWriter:
             base: of a version file, the version it was built on; else the version it is part of.
             changelog: of a version file, the file with all its writes.
             spilled: of a version file, the files with earlier writes of its batch, newest first.
-            retain: of a version file, how many versions stay loadable; 0 if that is not known.
 
         Raises:
             CapacityError: the local disk is full; nothing is left behind.
@@ -105,8 +83,6 @@ class CheckpointWriter:
         is_version = name.kind == "version"
         segments = (*spilled, *durable_files(base.plan)) if is_version else ()
         rows, checksum = sum(map(len, blocks)), ""
-        names = own_names(self._spec.store, name, (*segments, *((changelog,) if changelog else ())))
-        needs = Needs(names).after(base.needs, name.version, retain) if is_version else Needs()
 
         def metadata(parts: tuple[Part, ...]) -> dict[bytes, bytes]:
             nonlocal checksum
@@ -123,8 +99,6 @@ class CheckpointWriter:
                 segments=segments,
                 spilled=len(spilled),
                 changelog=changelog,
-                superseded=needs.superseded,
-                root=needs.root,
                 written_by=f"keygroups {__version__}",
                 id=name.id,
             ).head()
@@ -134,4 +108,4 @@ class CheckpointWriter:
         numbered, mapped = name.kind == "changelog", name.kind == "segment"
         write_file(path, blocks, catalog, metadata, self._compression, numbered=numbered, mapped=mapped)
         ref = FileRef(f"{self._spec.store}/{name}", rows, path.stat().st_size, checksum)
-        return CheckpointFile(ref, Upload(str(path), str(name)), segments, needs)
+        return CheckpointFile(ref, Upload(str(path), str(name)), segments)

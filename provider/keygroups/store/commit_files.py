@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +13,6 @@ import msgspec
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import FileName, new_name
-from keygroups.checkpoint.superseded import Needs
 from keygroups.progress import shared
 from keygroups.runs.extent import extents_of
 from keygroups.runs.local import LocalRuns, sort_chunks
@@ -24,7 +23,7 @@ from keygroups.segment.changelog import read_changelog
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.span import Span
-from keygroups.store.checkpoint_writer import CheckpointFile, CheckpointWriter, Upload, delete, deleted_unless_done
+from keygroups.store.checkpoint_writer import CheckpointFile, CheckpointWriter, Upload
 from keygroups.store.version import Version
 from keygroups.store.writes import Spilled, Writes
 
@@ -42,13 +41,11 @@ class WrittenCommit(NamedTuple):
     Attributes:
         changes: the changed rows, newest first, in local segments and in files; the first is the version's own.
         references: the files that the manifest of the version's file lists.
-        needs: what the version needs of the store's folder.
         uploads: the files to upload, in their order; the version's own is the last.
     """
 
     changes: Sequence[Piece]
     references: tuple[FileRef, ...]
-    needs: Needs
     uploads: list[Upload]
 
 
@@ -85,7 +82,7 @@ class CommitWriter:
         spilled.segment.release_pages()
         return file
 
-    def write(self, name: FileName, writes: Writes, catalog: Catalog, base: Version, retain: int = 0) -> WrittenCommit:
+    def write(self, name: FileName, writes: Writes, catalog: Catalog, base: Version) -> WrittenCommit:
         """Write a session's writes. Their chunks are deleted.
 
         Args:
@@ -93,13 +90,11 @@ class CommitWriter:
             writes: of the session.
             catalog: of the new version.
             base: the version that the session was built on.
-            retain: how many versions stay loadable; 0 if that is not known.
 
         Raises:
             CapacityError: the local disk is full; nothing is left behind.
         """
-        uploads: list[Upload] = []
-        with _deleted([*writes.chunks, *writes.changelog]), deleted_unless_done(uploads):
+        with _deleted([*writes.chunks, *writes.changelog]), _deleted_unless_done() as uploads:
             logged = self._write_changelog(name._replace(kind="changelog"), writes.changelog, catalog, base)
             uploads.extend([logged.upload] if logged else [])
             groups = writes.groups(self._large_bytes)
@@ -111,16 +106,14 @@ class CommitWriter:
                 changelog = logged.ref if logged else None
                 changed = [extents_of(blocks), *(piece.extents for piece in earlier)]
                 needed = msgspec.structs.replace(base, plan=below(base.plan, changed, catalog))
-                return self._checkpoint.write(
-                    name, blocks, catalog, needed, changelog=changelog, spilled=spilled, retain=retain
-                )
+                return self._checkpoint.write(name, blocks, catalog, needed, changelog=changelog, spilled=spilled)
 
             if groups[0]:
                 segment, file = self._merged(rows, groups[0], catalog, version_file)
             else:
                 segment, file = self._both(rows, version_file)
             uploads.append(file.upload)
-            return WrittenCommit([_piece(segment, file.ref), *earlier], file.references, file.needs, uploads)
+            return WrittenCommit([_piece(segment, file.ref), *earlier], file.references, uploads)
 
     def _saved(self, group: Sequence[Spilled], base: Version, uploads: list[Upload]) -> Piece:
         """Earlier writes as a file, which is added to the uploads unless it is uploaded."""
@@ -164,7 +157,7 @@ class CommitWriter:
         try:
             return local.result(), file
         except BaseException:
-            delete([file.upload])
+            _delete([file.upload])
             raise
         finally:
             del local  # an error that it has holds this frame, and the rows
@@ -175,6 +168,22 @@ _WritesFile = Callable[[Sequence[Block]], CheckpointFile]
 
 def _piece(segment: Segment, file: FileRef) -> Piece:
     return Piece(segment, Span(0, segment.rows), (file,))
+
+
+def _delete(uploads: Iterable[Upload]) -> None:
+    for upload in uploads:
+        Path(upload.path).unlink(missing_ok=True)
+
+
+@contextmanager
+def _deleted_unless_done() -> Iterator[list[Upload]]:
+    """Files that are deleted if the block fails."""
+    uploads: list[Upload] = []
+    try:
+        yield uploads
+    except BaseException:
+        _delete(uploads)
+        raise
 
 
 @contextmanager

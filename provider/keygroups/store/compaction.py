@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import chain
-from typing import Final
 
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
@@ -14,17 +13,13 @@ from keygroups.checkpoint.retention import may_be_listed
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge, Step
-from keygroups.runs.plan import Plan, pieces_of
+from keygroups.runs.plan import Plan, pieces_of, place_of
 from keygroups.runs.run import Piece
-from keygroups.runs.selection import merges_of
+from keygroups.runs.selection import Selection
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
 from keygroups.store.version import Version
 from keygroups.store.versions import Versions
-
-LEAST_COMMITS: Final = 2
-"""Of a store since a version was loaded, before merges begin beside its commits: a query may end with its first batch,
-and no version would list what is merged after that. The first commit does what is due itself."""
 
 
 class Compaction:
@@ -61,13 +56,8 @@ class Compaction:
         with self._lock:
             if any(not self._is_worked_on(merge) for merge in self._merges):
                 return True
-            return version.commits >= LEAST_COMMITS and any(self._merges_of(version))
-
-    @property
-    def is_idle(self) -> bool:
-        """Return whether no merge is under way."""
-        with self._lock:
-            return not (self._merges or self._turns or self._steps)
+            selection = self._selection(version)
+            return bool(selection.due() or selection.unfinished())
 
     def run(self, *, newest: bool = False) -> Segment | None:
         """Merge one piece of the latest version, if a merge is under way or due, and no other call works on it.
@@ -196,8 +186,8 @@ class Compaction:
     def _next(self, version: Version, *, newest: bool) -> Merge | None:
         """The merge to go on with: of the newest runs, so that these stay few."""
         self._merges = [merge for merge in self._merges if merge.is_in(version.plan)]
-        due, begun = self._merges_of(version) if version.commits >= LEAST_COMMITS else ([], [])
-        self._merges += begun
+        self._merges += self._selection(version).unfinished()
+        due = self._selection(version).due()
         if due and (not newest or due[0].nbytes <= self._piece_bytes):
             self._merges.insert(0, due[0])
             return due[0]
@@ -205,9 +195,13 @@ class Compaction:
             return None
         return next((merge for merge in self._merges if not self._is_worked_on(merge)), None)
 
-    def _merges_of(self, version: Version) -> tuple[list[Merge], list[Merge]]:
-        """What there is to merge beside the merges under way. See ``merges_of``."""
-        return merges_of(version.plan, version.catalog, self._fanout, self._piece_bytes, self._merges)
+    def _selection(self, version: Version) -> Selection:
+        """What there is to merge beside the merges under way."""
+        ends: dict[int, int] = {}
+        for merge in self._merges:
+            if (place := place_of(version.plan, merge.runs, merge.families)) is not None:
+                ends |= {family: min(place[0], ends.get(family, place[0])) for family in merge.families}
+        return Selection(version.plan, version.catalog, self._fanout, ends)
 
     def _stuck(self) -> Turn | None:
         """A call that was cancelled and does not end."""

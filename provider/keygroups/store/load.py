@@ -179,7 +179,7 @@ class Loader:
         plan = plan_of(Piece.restored(segments[f.restored], f, manifest.catalog) for f in needed)
         self._check_order(plan)
         key = VersionKey(manifest.version, ref.name.id)
-        return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan, manifest.needs)
+        return Version(key, ref, manifest.catalog, manifest.max_parallelism, plan)
 
     def _restore_files(
         self, files: list[FileRef], restored: dict[FileRef, Segment], manifest: Manifest, downloads: Downloads

@@ -6,9 +6,7 @@ import shutil
 import threading
 from collections.abc import Container, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
-
-import msgspec
+from typing import Final
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.names import new_name
@@ -19,8 +17,7 @@ from keygroups.runs.plan import Plan, advance
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.settings import Settings
-from keygroups.store.at_once import AtOnce, Merged
-from keygroups.store.checkpoint_writer import CheckpointWriter, Upload, deleted_unless_done
+from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
 from keygroups.store.commit_files import CommitWriter
 from keygroups.store.compaction import Compaction
 from keygroups.store.downloads import Downloads
@@ -35,27 +32,6 @@ from keygroups.store.writes import Spilled, Writes
 MEMTABLE_PARTS: Final = 16
 """A segment of such a part of a full memtable, 8 MB by default, becomes a file as it is. Within a budget memtables move
 to disk before they are full: with a quarter of ``overlayBytes``, commits merged all rows of such batches."""
-
-VERSIONS_PER_LISTING: Final = 64
-"""Each minute, a listing of 10,000 stores cost $2,160 a month. Commits delete what versions name; orphans can wait."""
-
-
-class Commit(NamedTuple):
-    """What a commit has made.
-
-    Attributes:
-        version: the new version.
-        uploads: files to upload, in their order.
-        merged_bytes: of the uploads those with rows that were merged.
-        deletable: names of files in the store's folder that can be deleted once the version is uploaded.
-        wants_cleanup: whether a cleanup is due, in a query that may end with this batch.
-    """
-
-    version: Version
-    uploads: list[Upload]
-    merged_bytes: int
-    deletable: list[str]
-    wants_cleanup: bool
 
 
 class Store:
@@ -86,13 +62,8 @@ class Store:
             fanout=settings.compaction_fanout,
             piece_bytes=BLOCKS_PER_PIECE * settings.block_bytes,
         )
-        self._at_once = AtOnce(runs, checkpoint, settings.compaction_fanout, BLOCKS_PER_PIECE * settings.block_bytes)
         self._references = References(spec.store)
         self._change: Change | None = None
-        self._cleaned: int | None = None
-        """The version at which files were deleted last."""
-        self._given: frozenset[str] = frozenset()
-        """What the last commit said that could be deleted; the next says it again, for a process that has ended."""
         self.is_closed = False
 
     @property
@@ -203,7 +174,7 @@ class Store:
         uploaded = [one if one.segment.id in saved else one._replace(file=None) for one in spilled]
         return Writes(uploaded, chunks, batch_time, changelog)
 
-    def commit(self, writes: Writes, parent: Version, catalog: Catalog, retain: int = 0) -> Commit:
+    def commit(self, writes: Writes, parent: Version, catalog: Catalog) -> tuple[Version, list[Upload]]:
         """Make the writes of a session the version after ``parent``.
 
         It is durable once the JVM has uploaded the files, in their order; if that fails, the JVM calls ``forget``.
@@ -212,40 +183,21 @@ class Store:
             writes: see ``take``.
             parent: the version it was built on.
             catalog: of the new version.
-            retain: how many versions stay loadable; 0 if that is not known.
 
         Raises:
             CapacityError: the local disk is full.
         """
         name = new_name("version", parent.key.version + 1)
-        is_first = not parent.commits and self._compaction.is_idle
         with self._versions.pinned(parent) as base:
-            merged = self._at_once.merge(base, writes.nbytes) if is_first else Merged([], [])
-            with deleted_unless_done(merged.uploads):
-                below = msgspec.structs.replace(base, plan=merged.substituted(base.plan))
-                written = self._writer.write(name, writes, catalog, below, retain)
+            written = self._writer.write(name, writes, catalog, base)
             (file,) = written.changes[0].files
             self._references.record(file.path, written.references)
 
         def successor(plan: Plan) -> Version:
-            plan = advance(merged.substituted(plan), written.changes, catalog)
-            key = VersionKey(name.version, name.id)
-            return Version(key, file, catalog, parent.max_parallelism, plan, written.needs, parent.commits + 1)
+            plan = advance(plan, written.changes, catalog)
+            return Version(VersionKey(name.version, name.id), file, catalog, parent.max_parallelism, plan)
 
-        version = self._versions.add_successor(parent, successor)
-        return Commit(
-            version,
-            [*merged.uploads, *written.uploads],
-            sum(step.file_bytes for step in merged.steps),
-            self._deletable(parent, retain),
-            not parent.commits and version.key.version % VERSIONS_PER_LISTING == 0,
-        )
-
-    def _deletable(self, parent: Version, retain: int) -> list[str]:
-        """Names of files that no version needs that is retained now that Spark has committed the parent."""
-        names = parent.needs.deletable(parent.key.version, retain, self._versions.files_in_use()) if retain else []
-        given, self._given = self._given, frozenset(names)
-        return [name for name in names if name not in given]
+        return self._versions.add_successor(parent, successor), written.uploads
 
     def drop(self, session: str, segment: str) -> None:
         """Drop a segment of a session."""
@@ -293,15 +245,7 @@ class Store:
         if (latest := self._versions.latest()) is None:
             return []
         in_use = self._compaction.files_in_use() | self._versions.files_in_use()
-        names = self._references.files_to_delete(latest.key.version, retain, in_use, downloads)
-        self._cleaned = latest.key.version
-        return names
-
-    @property
-    def is_cleanup_due(self) -> bool:
-        """Whether maintenance is to clean up: it lists the folder, which is a request."""
-        latest = self._versions.latest()
-        return self._cleaned is None or latest is None or latest.key.version >= self._cleaned + VERSIONS_PER_LISTING
+        return self._references.files_to_delete(latest.key.version, retain, in_use, downloads)
 
     def close(self) -> None:
         """Release everything and delete the store's folder."""

@@ -8,7 +8,6 @@ import msgspec
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.checkpoint.superseded import Needs
 from keygroups.runs.plan import Plan
 
 
@@ -33,8 +32,6 @@ class Version(msgspec.Struct, frozen=True):
         catalog: its column families and the number of keys of each.
         max_parallelism: number of key groups.
         plan: its runs.
-        needs: what it needs of the store's folder, and what it does not need any more.
-        commits: how many versions up to this one were committed in a row since one was loaded.
         revision: grows each time that its rows get other runs.
     """
 
@@ -43,8 +40,6 @@ class Version(msgspec.Struct, frozen=True):
     catalog: Catalog
     max_parallelism: int
     plan: Plan
-    needs: Needs = Needs()
-    commits: int = 0
     revision: int = 0
 
 

@@ -41,12 +41,6 @@ class Writes(NamedTuple):
     batch_time: int
     changelog: Sequence[Chunk]
 
-    @property
-    def nbytes(self) -> int:
-        """Return the bytes of all keys and values."""
-        chunks = sum(chunk.key_bytes + chunk.value_bytes for chunk in self.chunks)
-        return chunks + sum(spilled.segment.nbytes for spilled in self.spilled)
-
     def groups(self, large_bytes: int) -> list[list[Spilled]]:
         """What becomes one file each, newest first: a large segment, or small ones between large ones.
 

@@ -20,7 +20,7 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   private val store = new OpenStore(settings, spec, files)
   private val loader = new VersionLoader(store, spec, files)
   private val compactor = new Compactor(store, spec.store, files, settings.maxSegments, body => entered(body()), () => !isClosed)
-  private val committer = new Committer(store, files, compactor, versionsToRetain, () => cleanUp(afterCommit = true))
+  private val committer = new Committer(store, files, compactor)
   private val expiryCursors = new ConcurrentHashMap[Int, Long]()
   @volatile private var isClosed = false
   /** Loads under way, and sessions that may still write. */
@@ -86,10 +86,9 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   /** Compact, and upload what is still to be uploaded. */
   def compact(): Unit = store.opened.foreach(compactor.compact)
 
-  /** Delete files that no retained version needs, if a cleanup is due. */
-  def cleanUp(afterCommit: Boolean = false): Unit = entered(store.opened.foreach { remote =>
-    val names = remote.callWithFiles[Seq[String]]("deletable")(
-      DeletableRequest(remote.number, versionsToRetain, afterCommit, _))
+  /** Delete files that no retained version needs. */
+  def cleanUp(): Unit = entered(store.opened.foreach { remote =>
+    val names = remote.callWithFiles[Seq[String]]("deletable")(DeletableRequest(remote.number, versionsToRetain, _))
     files.delete(names.getOrElse(Seq.empty))
   })
 

@@ -42,8 +42,7 @@ case class Downloads(folder: String, listings: Map[String, Seq[Seq[Any]]] = Map.
 /** @param known ids of the segments that this JVM has mapped: the answer does not describe them */
 case class LoadRequest(store: Int, key: VersionKey, downloads: Downloads, known: Seq[String])
 
-/** @param afterCommit rather than in maintenance, which asks more often than a cleanup is due */
-case class DeletableRequest(store: Int, retain: Int, afterCommit: Boolean, downloads: Downloads)
+case class DeletableRequest(store: Int, retain: Int, downloads: Downloads)
 
 /** @param batchTime in seconds since 1970, 0 without a time to live */
 case class SpillRequest(store: Int, session: String, chunks: Seq[ChunkMessage], catalog: Catalog, batchTime: Long)
@@ -57,11 +56,10 @@ case class SaveRequest(store: Int, session: String, segment: String, base: Versi
  * @param empty the next version has no row of the base
  * @param changelog all writes in the order of the calls, where the change feed shows them
  * @param known see `LoadRequest`
- * @param retain how many versions stay loadable
  */
 case class CommitRequest(store: Int, session: String, base: VersionKey, sorted: Seq[String], saved: Seq[String],
     chunks: Seq[ChunkMessage], catalog: Catalog, batchTime: Long, empty: Boolean, changelog: Seq[ChunkMessage],
-    known: Seq[String], retain: Int)
+    known: Seq[String])
 
 /** @param writes each write, where the version has kept them, rather than the keys of its own file */
 case class ChangeRequest(store: Int, key: VersionKey, writes: Boolean, downloads: Downloads)
@@ -93,22 +91,15 @@ case class PieceView(id: String, start: Long, stop: Long)
  * @param depth how many runs a lookup visits at most: those with rows of its family
  * @param batches how many batches or merges made these
  * @param segments those of the pieces that this JVM does not know
- * @param loaded whether it was loaded: the commit that is built on it merges what is due
  */
 case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, revision: Int,
-    runs: Seq[Seq[PieceView]], depth: Int, batches: Int, segments: Seq[SegmentView],
-    loaded: Boolean)
+    runs: Seq[Seq[PieceView]], depth: Int, batches: Int, segments: Seq[SegmentView])
 
 /**
  * @param uploads in their order; of each the fields of `keygroups.store.checkpoint_writer.Upload`, a pair in JSON: local path, name in the
  *   checkpoint folder
- * @param mergedBytes of these those with rows that were merged
- * @param deletable names of files that no retained version needs
- * @param cleanup whether a cleanup is due
- * @param compact whether a compaction is due
  */
-case class Committed(version: VersionView, uploads: Seq[Seq[String]], mergedBytes: Long, deletable: Seq[String],
-    cleanup: Boolean, compact: Boolean, writeMillis: Long)
+case class Committed(version: VersionView, uploads: Seq[Seq[String]], compact: Boolean, writeMillis: Long)
 
 /** What a version changed: a version with those rows only; and the version that it was built on. */
 case class ChangeView(version: VersionView, parent: Option[VersionKey])

@@ -11,12 +11,10 @@ import io.keygroups.spark.segment.{MappedRun, MappedSegment, Piece, SegmentView}
  * @param depth see `VersionView`
  * @param batches see `VersionView`
  * @param revision see `VersionView`
- * @param isLoaded see `VersionView`
  * @param startsEmpty the next version has no row of this one
  */
 final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxParallelism: Int,
-    val runs: Array[MappedRun], val depth: Int = 0, val batches: Int = 0, val revision: Int = 0, val isLoaded: Boolean = false,
-    val startsEmpty: Boolean = false) {
+    val runs: Array[MappedRun], val depth: Int = 0, val batches: Int = 0, val revision: Int = 0, val startsEmpty: Boolean = false) {
   private var released = false
 
   /** Each once. */
@@ -30,7 +28,7 @@ final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxPara
     if (released) None
     else {
       segments.foreach(_.retain())
-      Some(new LoadedVersion(key, catalog, maxParallelism, runs, depth, batches, revision, isLoaded, startsEmpty))
+      Some(new LoadedVersion(key, catalog, maxParallelism, runs, depth, batches, revision, startsEmpty))
     }
   }
 
@@ -58,7 +56,7 @@ object LoadedVersion {
       }
       val runs = view.runs.map(run => new MappedRun(run.map(pieceOf(_, held)).toArray))
       new LoadedVersion(view.key, view.catalog, view.maxParallelism, runs.toArray, view.depth, view.batches,
-        view.revision, view.loaded)
+        view.revision)
     } catch {
       case error: Throwable =>
         held.valuesIterator.foreach(_.release())

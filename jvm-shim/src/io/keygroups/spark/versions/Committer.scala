@@ -4,20 +4,14 @@ import java.io.File
 
 import scala.util.control.NonFatal
 
-import io.keygroups.spark.{Failures, KeyGroupsException, Metrics, ThreadPools}
+import io.keygroups.spark.{Failures, KeyGroupsException, Metrics}
 import io.keygroups.spark.bridge._
 import io.keygroups.spark.files.CheckpointFiles
 import io.keygroups.spark.session.{LoadedVersion, Session}
 import org.apache.spark.internal.Logging
 
-/**
- * Makes the writes of sessions versions, or drops them.
- *
- * @param retain how many versions stay loadable
- * @param cleanUp deletes files that no retained version needs, also those that none names
- */
-private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, compactor: Compactor, retain: Int,
-    cleanUp: () => Unit) extends Logging {
+/** Makes the writes of sessions versions, or drops them. */
+private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, compactor: Compactor) extends Logging {
   @volatile private var lastRows = Map.empty[Int, Int]
 
   /** Rows that the last commit wrote to a family. */
@@ -43,8 +37,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
       finally session.files.deleteAll() // the store process has read them, or there is none that could
     timings.apply = committed.writeMillis
     val bytes = committed.uploads.map(upload => new File(upload.head).length())
-    timings.mergedBytes = committed.mergedBytes
-    timings.uploadBytes = bytes.sum - committed.mergedBytes + session.savedSegments.values.sum
+    timings.uploadBytes = bytes.sum + session.savedSegments.values.sum
     Metrics.timed(timings.upload = _)(upload(session, remote, committed))
     lastRows = rows
     val version =
@@ -55,16 +48,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
           throw error
       }
     if (committed.compact) compactor.start(remote)
-    if (committed.cleanup || committed.deletable.nonEmpty) deleteOld(committed)
     version
-  }
-
-  /** Nothing waits for that: what is not deleted, the next commit deletes, or a cleanup. */
-  private def deleteOld(committed: Committed): Unit = ThreadPools.upload {
-    store.ignoring("deleting old files") {
-      files.delete(committed.deletable)
-      if (committed.cleanup) cleanUp()
-    }
   }
 
   /** Drop what the store process has of a session. */
@@ -96,9 +80,9 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
     val chunks = session.seal()
     val (sorted, saved) = (session.sortedSegments.map(_.view), session.savedSegments.keySet)
     val request = CommitRequest(remote.number, session.id, session.version.key, sorted.map(_.id), saved.toSeq, chunks,
-      session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids, retain)
+      session.catalog, session.expiry.now, session.version.startsEmpty, changelog, known.ids)
     val merged = sorted.filterNot(segment => saved(segment.id)).map(_.bytes).sum
-    store.sorting(chunks ++ changelog, merged, session.version.isLoaded)(remote.call[Committed]("commit", request).get)
+    store.sorting(chunks ++ changelog, merged)(remote.call[Committed]("commit", request).get)
   }
 
   private def upload(session: Session, remote: RemoteStore, committed: Committed): Unit =

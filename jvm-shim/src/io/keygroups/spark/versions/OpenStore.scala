@@ -121,11 +121,10 @@ private[spark] final class OpenStore(settings: Settings, spec: StoreSpec, files:
    * Have the store process sort chunks, once there is memory for it.
    *
    * @param merged bytes of segments that it merges with them, a part at a time
-   * @param mergesRuns whether it may merge runs of the version too
    */
-  def sorting[T](chunks: Seq[ChunkMessage], merged: Long = 0, mergesRuns: Boolean = false)(call: => T): T = {
+  def sorting[T](chunks: Seq[ChunkMessage], merged: Long = 0)(call: => T): T = {
     val bytes = chunks.map(chunk => chunk.keyBytes + chunk.valueBytes + chunk.rows * OpenStore.BytesPerRow).sum
-    val needed = 2 * bytes + (if (mergesRuns) backgroundBytes else math.min(2 * merged, backgroundBytes))
+    val needed = 2 * bytes + math.min(2 * merged, backgroundBytes)
     WorkMemory.during(needed, settings.memoryBudget.forWork, isUrgent = true)(call)
   }
 
