@@ -107,7 +107,7 @@ class LocalStore:
 
     def merge_piece(self, *, newest: bool = False) -> tuple[Version, Upload | None] | None:
         """Do the next piece of a merge, if one is due."""
-        segment = self.store.compact(newest=newest)
+        segment = self.store.compact(thorough=True, newest=newest)
         return None if segment is None else self.store.install(segment.id)
 
     def compact(self) -> Upload:

@@ -70,7 +70,7 @@ class Served:
 
     def merge(self, store: int) -> str | None:
         """Do a piece of a merge; the path of its file."""
-        merged = self.call("compact", store=store)["ok"]
+        merged = self.call("compact", store=store, thorough=True)["ok"]
         upload = self.call("install", store=store, segment=merged["id"])["ok"]["upload"]
         return upload and str(upload[0])
 
@@ -106,7 +106,7 @@ def test_a_merge_that_stands_still_is_cancelled_and_leaves_no_files(
     number, local = served.open("a")
     before = files(local)
     slow = Slow(monkeypatch, "keygroups-background")
-    error = served.call("compact", store=number)["error"]
+    error = served.call("compact", store=number, thorough=True)["error"]
     assert error["kind"] == "retry"
     assert "'compact' of a store made no progress and was cancelled" in error["message"]
     version = local.write(latest(local), {20: 20}, 21)
@@ -154,7 +154,7 @@ def test_close_cancels_a_merge(served: Served, monkeypatch: pytest.MonkeyPatch) 
     """It does not wait for it; the merge ends at its next block, and the folder goes."""
     number, local = served.open("a")
     slow = Slow(monkeypatch, "keygroups-background")
-    merged = served.start("compact", store=number)
+    merged = served.start("compact", store=number, thorough=True)
     assert slow.begun.wait(WAIT)
     assert served.call("close", store=number) == {"ok": None}
     assert "the store was closed during 'compact'" in merged.result(WAIT)["error"]["message"]
@@ -167,7 +167,7 @@ def test_a_stuck_merge_does_not_disturb_another_store(served: Served, monkeypatc
     number, _ = served.open("a")
     other, local = served.open("b")
     slow = Slow(monkeypatch, "keygroups-background")
-    stuck = served.start("compact", store=number)
+    stuck = served.start("compact", store=number, thorough=True)
     assert slow.begun.wait(WAIT)
     key = {"version": 2, "checkpointId": latest(local).key.checkpoint_id}
     assert "ok" in served.call("load", store=other, key=key, downloads={"folder": ""})
@@ -183,7 +183,7 @@ def test_an_operation_that_nobody_waits_for_is_undone(
 ) -> None:
     """The same rows are merged again, or the file of the piece is written again."""
     number, local = served.open("a")
-    request = {"store": number}
+    request = {"store": number, "thorough": True}
     if method == "install":
         request = {"store": number, "segment": served.call("compact", **request)["ok"]["id"]}
     monkeypatch.setattr("keygroups.bridge.operations.PATIENCE_SECONDS", 0.01)
@@ -205,10 +205,10 @@ def test_an_operation_that_nobody_waits_for_is_undone(
 def test_commits_hear_of_a_write_that_does_not_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file of a piece: until it is written, runs with its rows can't be merged."""
     number, local = served.open("a")
-    merged = served.call("compact", store=number)["ok"]
+    merged = served.call("compact", store=number, thorough=True)["ok"]
     slow = Slow(monkeypatch, "keygroups-background", "checkpoint.file_writer")
     assert "made no progress" in served.call("install", store=number, segment=merged["id"])["error"]["message"]
-    assert "made no progress" in served.call("compact", store=number)["error"]["message"]
+    assert "made no progress" in served.call("compact", store=number, thorough=True)["error"]["message"]
     slow.go.set()
     assert eventually(lambda: not local.store._compaction._turns)
     assert served.merge(number)
@@ -218,7 +218,7 @@ def test_a_piece_of_which_all_versions_are_gone_leaves_no_file(served: Served) -
     """Both attempts of a batch could not be uploaded."""
     number, local = served.open("a")
     before = files(local)
-    merged = served.call("compact", store=number)["ok"]
+    merged = served.call("compact", store=number, thorough=True)["ok"]
     local.store._versions.clear()
     assert served.call("install", store=number, segment=merged["id"]) == {"ok": None}
     assert eventually(lambda: not set(files(local)) - set(before))

@@ -16,7 +16,7 @@ from keygroups.columns.kinds import Field, fields_of
 from keygroups.columns.rows import columns_type, to_rows
 from keygroups.columns.stored_keys import KeyForm
 from keygroups.errors import CheckpointError
-from keygroups.runs.plan import Plan, durable_files
+from keygroups.runs.run import Plan, durable_files
 from keygroups.segment.ipc_messages import read_batch, read_schema
 from keygroups.segment.span import Span
 from keygroups.store.version import Version, VersionKey

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from keygroups.bridge.messages import version_view
 from keygroups.errors import CancelledError
 from keygroups.progress import Progress
-from keygroups.runs.plan import batches_of, pieces_of
+from keygroups.runs.run import batches_of, pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import Upload
@@ -105,7 +105,7 @@ class Merging(RuleBasedStateMachine):
     def merge_and_then(self, upload: str, action: Callable[[], None]) -> None:
         """Do a piece of a merge, then something, and then have versions read the piece."""
         self.local.merge_few_rows()
-        segment = self.local.store.compact()
+        segment = self.local.store.compact(thorough=True)
         action()
         if segment is None:
             return
@@ -232,7 +232,7 @@ def test_the_newest_runs_are_merged_beside_a_piece(tmp_path: Path) -> None:
     assert due == [False, False, True]
     assert after.plan[0].rows == 2
     assert sum(run.rows for run in after.plan) == 202
-    assert len(after.plan) == 3
+    assert len(after.plan) == 4
     assert len(compaction._merges) == 1
     assert rows_of(after) == {n: n for n in range(200)} | {300: 1, 301: 1}
 
@@ -357,7 +357,7 @@ def test_a_version_whose_parent_has_left_memory_keeps_its_runs(tmp_path: Path) -
         model |= rows
         version = local.write(version, rows, len(model))
     local.store._compaction._piece_bytes = 400
-    while (segment := local.store.compact()) is not None:
+    while (segment := local.store.compact(thorough=False)) is not None:
         version, upload = installed(local, segment)
         uploads.append(upload)
     merged: list[Segment | None] = []
@@ -367,7 +367,7 @@ def test_a_version_whose_parent_has_left_memory_keeps_its_runs(tmp_path: Path) -
             local.write(version, {key: 1}, len(model) + 1)
         finish(local, uploads)
         local.store._compaction._piece_bytes = 900
-        merged.append(local.store.compact())
+        merged.append(local.store.compact(thorough=True))
 
     with before_the_end_of_a_commit(local, come_first):
         late, written = local.commit(version, {300: 7}, len(model) + 1)

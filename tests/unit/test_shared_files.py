@@ -9,7 +9,7 @@ import pytest
 
 from keygroups.checkpoint.loans import Loan, loan_file, read_loan
 from keygroups.errors import CheckpointError
-from keygroups.runs.plan import pieces_of
+from keygroups.runs.run import pieces_of
 from support.everyday import seldom
 from support.local_store import catalog, rows_of
 from support.shared import filtered, lend, listed, put_version, ranges_of, shares

@@ -19,7 +19,7 @@ from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import new_name
 from keygroups.errors import CheckpointError, RetryError
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.plan import durable_files
+from keygroups.runs.run import durable_files
 from keygroups.segment.file import Segment, write_segment
 from keygroups.store.downloads import Downloads
 from keygroups.store.version import Version, VersionKey

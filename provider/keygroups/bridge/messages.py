@@ -7,8 +7,7 @@ from collections.abc import Container
 import msgspec
 
 from keygroups.checkpoint.catalog import Catalog
-from keygroups.runs.plan import depth_of, pieces_of
-from keygroups.runs.run import Piece
+from keygroups.runs.run import Piece, batches_of, pieces_of
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.segment.layout import BlockLayout
@@ -109,6 +108,7 @@ class Compact(Message, frozen=True):
     """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``."""
 
     store: int
+    thorough: bool
     newest: bool = False
 
 
@@ -185,8 +185,7 @@ class VersionView(Message, frozen=True):
     Attributes:
         revision: of two answers with one key the later one has the higher.
         runs: newest first; of each the pieces in the order of their rows.
-        depth: how many runs a lookup visits at most: those with rows of its family.
-        batches: how many batches or merges made these.
+        batches: how many batches or merges made the runs.
         segments: those of the pieces that the JVM does not know.
     """
 
@@ -195,7 +194,6 @@ class VersionView(Message, frozen=True):
     max_parallelism: int
     revision: int
     runs: list[list[PieceView]]
-    depth: int
     batches: int
     segments: list[SegmentView]
 
@@ -277,14 +275,12 @@ def _piece_view(piece: Piece) -> PieceView:
 def version_view(version: Version, known: Container[str] = ()) -> VersionView:
     """The version as the JVM sees it that knows some segments."""
     segments = {piece.segment.id: piece.segment for piece in pieces_of(version.plan)}
-    depth, batches = depth_of(version.plan)
     return VersionView(
         key=version.key,
         catalog=version.catalog,
         max_parallelism=version.max_parallelism,
         revision=version.revision,
         runs=[[_piece_view(piece) for piece in run.pieces] for run in version.plan],
-        depth=depth,
-        batches=batches,
+        batches=len(batches_of(version.plan)),
         segments=[segment_view(segment) for id_, segment in segments.items() if id_ not in known],
     )

@@ -166,7 +166,7 @@ class Server:
         )
 
     def _compact(self, request: m.Compact) -> m.SegmentView | None:
-        segment = self._store(request.store).compact(newest=request.newest)
+        segment = self._store(request.store).compact(thorough=request.thorough, newest=request.newest)
         return None if segment is None else m.segment_view(segment)
 
     def _install(self, request: m.Install) -> m.Installed | None:

@@ -1,18 +1,15 @@
-"""Sorted runs, and the pieces of segments that they consist of."""
+"""Runs and plans: the working state that a session sees."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Iterator, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import TypeAlias
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.runs.extent import Extents, extents_of, one_behind_another
-from keygroups.segment.block import Block
+from keygroups.segment.block import Block, has_appends
 from keygroups.segment.file import Segment
 from keygroups.segment.span import Span
 
@@ -65,26 +62,15 @@ class Piece:
         """The last version with a row of these."""
         return max(ref.name.version for ref in self.files)
 
-    @cached_property
-    def extents(self) -> Extents:
-        """Where the rows of each family lie, counted from the first row of these."""
-        return extents_of(self.blocks())
-
-    @cached_property
-    def whole(self) -> Extents:
-        """Where the rows of each family lie in the segment."""
-        return self.extents if self.span.rows == self.segment.rows else extents_of(self.segment.blocks)
-
     def blocks(self) -> list[Block]:
         """The rows that count."""
         return list(self.span.of(self.segment.blocks))
 
-    def part(self, span: Span) -> Piece:
-        """Some of these rows, by their numbers in the segment. Unless these are all, it has to be durable."""
-        if span == self.span:
-            return self
+    def part(self, start: int, stop: int) -> Piece | None:
+        """Some of these rows, counted from the first of them; None if that is none. It has to be durable."""
+        span = Span(self.span.start + start, self.span.start + stop)
         (file,) = self.files
-        return Piece(self.segment, span, (file.part(span),))
+        return Piece(self.segment, span, (file.part(span),)) if span.rows else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,35 +98,24 @@ class Run:
         """The last version with a row of these."""
         return max(piece.version for piece in self.pieces)
 
-    @cached_property
-    def extents(self) -> Extents:
-        """Where the rows of each family lie."""
-        return one_behind_another(piece.extents for piece in self.pieces)
-
     @property
-    def families(self) -> AbstractSet[int]:
-        """Families that have rows here."""
-        return self.extents.keys()
-
-    def shape(self, families: AbstractSet[int]) -> tuple[tuple[str, Span], ...]:
-        """Which rows of which segments those of some families are."""
-        return tuple((piece.segment.id, span) for piece, span in self._cuts(self._bounds(families)))
-
-    def only(self, families: AbstractSet[int]) -> Run | None:
-        """The rows of some families; None if it has none. Unless these are all rows, it has to be durable."""
-        return self._run(self._bounds(families))
-
-    def without(self, families: AbstractSet[int]) -> Run | None:
-        """The rows of all other families. See ``only``."""
-        return self.only(self.families - families)
+    def shape(self) -> tuple[tuple[str, Span], ...]:
+        """Which rows of which segments these are."""
+        return tuple((piece.segment.id, piece.span) for piece in self.pieces)
 
     def blocks(self) -> list[Block]:
         """All rows."""
         return [block for piece in self.pieces for block in piece.blocks()]
 
     def part(self, start: int, stop: int) -> Run | None:
-        """Rows by their numbers; None if that is none. What is cut has to be durable."""
-        return self._run([Span(start, stop)])
+        """Some of the rows of a durable run; None if that is none."""
+        pieces, at = [], 0
+        for piece in self.pieces:
+            low, high = max(start - at, 0), min(stop - at, piece.span.rows)
+            if low < high and (part := piece.part(low, high)) is not None:
+                pieces.append(part)
+            at += piece.span.rows
+        return Run(tuple(pieces)) if pieces else None
 
     def files(self) -> Iterator[FileRef]:
         """The durable files; where they may have the same keys, newer ones come first."""
@@ -155,29 +130,86 @@ class Run:
         ends = [(piece.blocks()[0], piece.blocks()[-1]) for piece in self.pieces]
         return all(_precedes(left[1], right[0]) for left, right in pairwise(ends))
 
-    def _run(self, bounds: Sequence[Span]) -> Run | None:
-        pieces = tuple(piece.part(span) for piece, span in self._cuts(bounds))
-        if len(pieces) == len(self.pieces) and all(map(operator.is_, pieces, self.pieces)):
-            return self
-        return Run(pieces) if pieces else None
 
-    def _bounds(self, families: AbstractSet[int]) -> list[Span]:
-        """Where the rows of some families lie; neighbours lie together."""
-        bounds: list[Span] = []
-        for start, stop, _ in (extent for family, extent in self.extents.items() if family in families):
-            is_next = bool(bounds) and bounds[-1].stop == start
-            bounds.append(Span(bounds.pop().start if is_next else start, stop))
-        return bounds
+Plan: TypeAlias = tuple[Run, ...]
+"""Runs, newest first; together with the overlay they are the state a session sees."""
 
-    def _cuts(self, bounds: Sequence[Span]) -> Iterator[tuple[Piece, Span]]:
-        """Pieces that have rows between bounds, and which, by their numbers in the segment."""
-        for bound in bounds:
-            at = 0
-            for piece in self.pieces:
-                low, high = max(bound.start - at, 0), min(bound.stop - at, piece.span.rows)
-                if low < high:
-                    yield piece, Span(piece.span.start + low, piece.span.start + high)
-                at += piece.span.rows
+
+def plan_of(pieces: Iterable[Piece]) -> Plan:
+    """The plan of the pieces of files, as a manifest lists them; a piece without rows is left out."""
+    runs: list[list[Piece]] = []
+    for piece in pieces:
+        if not runs or not piece.files[0].follows:
+            runs.append([])
+        runs[-1] += [piece] if piece.span.rows else []
+    return tuple(Run(tuple(run)) for run in runs if run)
+
+
+def batches_of(plan: Plan) -> list[Plan]:
+    """The runs by the batch that made them, which has several if it spilled writes."""
+    return [tuple(runs) for _, runs in groupby(plan, key=lambda run: run.version)]
+
+
+def pieces_of(plan: Plan) -> Iterator[Piece]:
+    """The pieces of a plan."""
+    return (piece for run in plan for piece in run.pieces)
+
+
+def advance(plan: Plan, changes: Sequence[Piece], catalog: Catalog) -> Plan:
+    """The plan after a commit.
+
+    Args:
+        plan: the plan that the session was built on.
+        changes: the rows that the session changed, newest first.
+        catalog: of the new version.
+    """
+    changed = tuple(Run((change,)) for change in changes if change.span.rows)
+    if len(changed) <= 1 and _has_all_keys([block for run in changed for block in run.blocks()], catalog):
+        return changed if catalog.num_keys else ()  # every key was written or removed: no older run is needed
+    return (*changed, *plan)
+
+
+def _has_all_keys(blocks: Sequence[Block], catalog: Catalog) -> bool:
+    """Whether rows, of which no key comes twice, are all that a version has, and the removals of others."""
+    if any(has_appends(block) or block.family not in catalog.ids for block in blocks):
+        return False
+    return sum(len(block) - int(block.value.null_count) for block in blocks) == catalog.num_keys
+
+
+def place_of(plan: Plan, part: Plan) -> slice | None:
+    """Where a plan has the rows of these runs next to each other, in whatever files; None if it does not."""
+    shapes, wanted = [run.shape for run in plan], [run.shape for run in part]
+    starts = range(len(plan) - len(part) + 1)
+    start = next((start for start in starts if shapes[start : start + len(part)] == wanted), None)
+    return None if start is None else slice(start, start + len(part))
+
+
+def substitute(plan: Plan, covered: Plan, merged: Callable[[Plan], Plan]) -> Plan:
+    """The plan with what is made of some of its runs in their place, if it has them.
+
+    Args:
+        plan: of a version.
+        covered: the runs. The plan may have other files for them: an upload may have ended meanwhile.
+        merged: gets them as the plan has them.
+    """
+    place = place_of(plan, covered)
+    return plan if place is None else (*plan[: place.start], *merged(plan[place]), *plan[place.stop :])
+
+
+def uploaded(plan: Plan, segment: Segment, ref: FileRef) -> Plan:
+    """The plan with a file in place of those that a segment was merged from."""
+    return tuple(Run(tuple(_uploaded(piece, segment, ref) for piece in run.pieces)) for run in plan)
+
+
+def durable_files(plan: Plan) -> tuple[FileRef, ...]:
+    """The files of a plan, newest first."""
+    return tuple(ref for run in plan for ref in run.files())
+
+
+def _uploaded(piece: Piece, segment: Segment, ref: FileRef) -> Piece:
+    if piece.segment is not segment or piece.is_durable:
+        return piece
+    return replace(piece, files=(ref.part(piece.span),), made_with=None)
 
 
 def _precedes(block: Block, other: Block) -> bool:

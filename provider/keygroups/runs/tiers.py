@@ -1,73 +1,52 @@
-"""Which runs of a column family to merge: tiers of similar size keep write amplification logarithmic."""
+"""Which runs to merge: tiers of similar size keep write amplification logarithmic; a ratio bounds obsolete rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-from keygroups.runs.extent import Size, total
+GARBAGE_RATIO = 2.0
+"""Rows per key above which all runs are merged: a batch that rewrites most keys costs a merge every other batch."""
+THOROUGH_RATIO = 1.25
+"""The same in Spark's maintenance: at 44 bytes of memory for a row of 32, memory stays below twice the rows' bytes."""
+MOST_TIERS = 3
+"""Times ``fanout``: the runs that a store may have. A get asks them all; equal batches reach it after 511."""
+SMALL = 65_536
+"""Obsolete rows up to this number do not justify a merge."""
 
-MOST_TIERS: Final = 3
-"""Times ``fanout``: the runs that a family may have. A get asks them all; equal batches reach it after 511."""
-SPARED: Final = 4
-"""Times the smallest of the newest runs: superseded bytes that do not justify a merge, however few live."""
 
-
-def select_runs(sizes: Sequence[Size], keys: int, fanout: int) -> tuple[int, int]:
+def select_runs(rows: Sequence[int], num_keys: int, fanout: int, *, thorough: bool) -> tuple[int, int]:
     """Choose adjacent runs to merge.
 
     Args:
-        sizes: of the runs of a family, newest first.
-        keys: number of its keys.
+        rows: rows of each run, newest first.
+        num_keys: keys of the version.
         fanout: runs of similar size that make a merge.
+        thorough: bound obsolete rows to a quarter of the keys rather than to their number.
 
     Returns:
-        Start and end (exclusive) in ``sizes``; equal if no merge is due.
+        Start and end (exclusive) in ``rows``; equal if no merge is due.
     """
-    nbytes = [size.nbytes for size in sizes]
-    dead = superseded_bytes(sizes, keys)
-    if len(sizes) > 1 and dead > sum(nbytes) - dead + SPARED * min(nbytes[:fanout]):
-        return 0, len(sizes)
-    for start in range(len(sizes) - fanout + 1):
-        stop = _tier_end(nbytes, start)
+    ratio = THOROUGH_RATIO if thorough else GARBAGE_RATIO
+    if len(rows) > 1 and sum(rows) > ratio * num_keys + SMALL:
+        return 0, len(rows)
+    for start in range(len(rows) - fanout + 1):
+        stop = _tier_end(rows, start)
         if stop - start >= fanout:
             return start, stop
-    if len(sizes) > MOST_TIERS * fanout:
-        start = min(range(len(sizes) - fanout + 1), key=lambda start: sum(nbytes[start : start + fanout]))
+    if len(rows) > MOST_TIERS * fanout:
+        start = min(range(len(rows) - fanout + 1), key=lambda start: sum(rows[start : start + fanout]))
         return start, start + fanout
     return 0, 0
 
 
-def superseded_bytes(sizes: Sequence[Size], keys: int) -> int:
-    """Return about how many bytes a merge of all runs of a family would drop.
-
-    The rows are counted, and their bytes estimated: an overwritten value is as large as those that came later, and a
-    removed one as large as any. Appended values live.
-
-    Args:
-        sizes: of the runs, newest first.
-        keys: number of keys of the family.
-    """
-    every, newer = total(sizes), total(sizes[:-1])
-    superseded = max(every.rows - every.tombstones - every.appended - keys, 0)
-    removed = min(superseded, every.tombstones)
-    values = removed * _mean_value(every) + (superseded - removed) * _mean_value(newer)
-    keys_of_rows = every.keys / max(every.rows, 1) * (superseded + every.tombstones)
-    return min(round(values + keys_of_rows), every.nbytes)
-
-
-def _mean_value(size: Size) -> float:
-    return size.values / max(size.rows - size.tombstones, 1)
-
-
-def _tier_end(nbytes: Sequence[int], start: int) -> int:
-    """Return the end of the tier from ``start``: no run in it is larger than twice the largest of the newer ones.
+def _tier_end(rows: Sequence[int], start: int) -> int:
+    """The end of the tier from ``start``: no run in it is larger than twice the largest of the newer ones.
 
     What a merge has made stays out of its successor's tier, so equal batches are merged once for each power of
     ``fanout``: 2.9 times over 200 batches. Against the sum of the newer ones it would be 4.6 times.
     """
-    largest, stop = nbytes[start], start + 1
-    while stop < len(nbytes) and nbytes[stop] <= 2 * largest:
-        largest = max(largest, nbytes[stop])
+    largest, stop = rows[start], start + 1
+    while stop < len(rows) and rows[stop] <= 2 * largest:
+        largest = max(largest, rows[stop])
         stop += 1
     return stop

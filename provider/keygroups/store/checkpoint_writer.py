@@ -11,7 +11,7 @@ from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.file_writer import write_file
 from keygroups.checkpoint.manifest import FileRef, Manifest, Part
 from keygroups.checkpoint.names import FileName
-from keygroups.runs.plan import durable_files
+from keygroups.runs.run import durable_files
 from keygroups.segment.block import Block
 from keygroups.store.spec import StoreSpec
 from keygroups.store.version import Version

@@ -8,15 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import msgspec
-
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.checkpoint.names import FileName, new_name
 from keygroups.progress import shared
-from keygroups.runs.extent import extents_of
 from keygroups.runs.local import LocalRuns, sort_chunks
-from keygroups.runs.plan import below
 from keygroups.runs.run import Piece
 from keygroups.segment.block import Block
 from keygroups.segment.changelog import read_changelog
@@ -104,9 +100,7 @@ class CommitWriter:
             def version_file(blocks: Sequence[Block]) -> CheckpointFile:
                 spilled = [ref for piece in earlier for ref in piece.files]
                 changelog = logged.ref if logged else None
-                changed = [extents_of(blocks), *(piece.extents for piece in earlier)]
-                needed = msgspec.structs.replace(base, plan=below(base.plan, changed, catalog))
-                return self._checkpoint.write(name, blocks, catalog, needed, changelog=changelog, spilled=spilled)
+                return self._checkpoint.write(name, blocks, catalog, base, changelog=changelog, spilled=spilled)
 
             if groups[0]:
                 segment, file = self._merged(rows, groups[0], catalog, version_file)

@@ -13,9 +13,8 @@ from keygroups.checkpoint.retention import may_be_listed
 from keygroups.progress import Turn
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import Merge, Step
-from keygroups.runs.plan import Plan, pieces_of, place_of
-from keygroups.runs.run import Piece
-from keygroups.runs.selection import Selection
+from keygroups.runs.run import Piece, Plan, batches_of, pieces_of, place_of
+from keygroups.runs.tiers import MOST_TIERS, select_runs
 from keygroups.segment.file import Segment
 from keygroups.store.checkpoint_writer import CheckpointWriter, Upload
 from keygroups.store.version import Version
@@ -56,13 +55,13 @@ class Compaction:
         with self._lock:
             if any(not self._is_worked_on(merge) for merge in self._merges):
                 return True
-            selection = self._selection(version)
-            return bool(selection.due() or selection.unfinished())
+            return self._select(self._newer(version.plan), version, thorough=False) is not None
 
-    def run(self, *, newest: bool = False) -> Segment | None:
+    def run(self, *, thorough: bool, newest: bool = False) -> Segment | None:
         """Merge one piece of the latest version, if a merge is under way or due, and no other call works on it.
 
         Args:
+            thorough: see ``select_runs``.
             newest: begin and end a small merge, of runs that are newer than those of the merges under way: batches
                 that are committed meanwhile would make too many runs.
 
@@ -75,7 +74,7 @@ class Compaction:
         """
         while True:
             with ExitStack() as stack:
-                todo = self._begin(stack, newest=newest)
+                todo = self._begin(stack, thorough=thorough, newest=newest)
                 if isinstance(todo, Merge):
                     return self._merge(todo)
             if not isinstance(todo, Turn):
@@ -83,7 +82,7 @@ class Compaction:
             with todo:
                 pass  # it has ended, and left what it worked on
 
-    def _begin(self, stack: ExitStack, *, newest: bool) -> Merge | Segment | Turn | None:
+    def _begin(self, stack: ExitStack, *, thorough: bool, newest: bool) -> Merge | Segment | Turn | None:
         """What a call does: merge, have a piece written, wait for another call, or nothing."""
         with self._lock:
             if (latest := self._versions.latest()) is None:
@@ -92,7 +91,7 @@ class Compaction:
             if not newest and (piece := self._not_uploaded(version.plan)) is not None:
                 self._writing.append(piece.segment)
                 return piece.segment
-            if (merge := self._next(version, newest=newest)) is not None:
+            if (merge := self._next(version, thorough=thorough, newest=newest)) is not None:
                 stack.enter_context(self._working(merge))
                 return merge
             return None if newest else self._stuck()
@@ -183,29 +182,44 @@ class Compaction:
         merges = chain((other for other, _ in self._turns), (step.merge for step in self._steps.values()))
         return any(other is merge for other in merges)
 
-    def _next(self, version: Version, *, newest: bool) -> Merge | None:
+    def _next(self, version: Version, *, thorough: bool, newest: bool) -> Merge | None:
         """The merge to go on with: of the newest runs, so that these stay few."""
-        self._merges = [merge for merge in self._merges if merge.is_in(version.plan)]
-        self._merges += self._selection(version).unfinished()
-        due = self._selection(version).due()
-        if due and (not newest or due[0].nbytes <= self._piece_bytes):
-            self._merges.insert(0, due[0])
-            return due[0]
+        ids, plan = version.catalog.ids, version.plan
+        self._merges = [merge for merge in self._merges if merge.catalog.ids == ids and merge.is_in(plan)]
+        chosen = self._select(self._newer(plan), version, thorough=thorough)
+        if chosen is not None and (not newest or self._is_small(chosen)):
+            merge = Merge(chosen, bottom=chosen[-1] is plan[-1], catalog=version.catalog)
+            self._merges.insert(0, merge)
+            return merge
         if newest:
             return None
         return next((merge for merge in self._merges if not self._is_worked_on(merge)), None)
 
-    def _selection(self, version: Version) -> Selection:
-        """What there is to merge beside the merges under way."""
-        ends: dict[int, int] = {}
-        for merge in self._merges:
-            if (place := place_of(version.plan, merge.runs, merge.families)) is not None:
-                ends |= {family: min(place[0], ends.get(family, place[0])) for family in merge.families}
-        return Selection(version.plan, version.catalog, self._fanout, ends)
-
     def _stuck(self) -> Turn | None:
         """A call that was cancelled and does not end."""
         return next((turn for _, turn in self._turns if turn.is_stuck), None)
+
+    def _newer(self, plan: Plan) -> Plan:
+        """The runs of a plan that are newer than those of the merges under way."""
+        places = [place for merge in self._merges if (place := place_of(plan, merge.runs)) is not None]
+        return plan[: places[0].start] if places else plan
+
+    def _is_small(self, runs: Plan) -> bool:
+        return sum(block.nbytes for run in runs for block in run.blocks()) <= self._piece_bytes
+
+    def _select(self, plan: Plan, version: Version, *, thorough: bool) -> Plan | None:
+        """Runs to merge, among the newest; what is not uploaded yet is not merged again.
+
+        The runs of one batch count as one: a batch that spilled writes has several. Only if that makes more runs than
+        a store may have, they are merged by themselves.
+        """
+        first = next((number for number, run in enumerate(plan) if not run.is_durable), len(plan))
+        batches = batches_of(plan[:first])
+        rows = [sum(run.rows for run in runs) for runs in batches]
+        start, stop = select_runs(rows, version.catalog.num_keys, self._fanout, thorough=thorough)
+        chosen = tuple(chain.from_iterable(batches[start:stop]))
+        most = MOST_TIERS * self._fanout
+        return chosen or next((runs for runs in batches if len(runs) > most), None)
 
     def _not_uploaded(self, plan: Plan) -> Piece | None:
         """A piece whose upload has failed, or the rows of a file with a filter: they become a file of the store's own.

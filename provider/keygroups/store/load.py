@@ -17,8 +17,7 @@ from keygroups.checkpoint.substitute_files import files_of_version
 from keygroups.errors import CheckpointError
 from keygroups.progress import tick
 from keygroups.runs.local import LocalRuns
-from keygroups.runs.plan import Plan, plan_of
-from keygroups.runs.run import Piece, Run
+from keygroups.runs.run import Piece, Plan, Run, plan_of
 from keygroups.segment.file import Segment
 from keygroups.segment.restore import reading
 from keygroups.segment.span import Span

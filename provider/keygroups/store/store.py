@@ -13,7 +13,7 @@ from keygroups.checkpoint.names import new_name
 from keygroups.errors import RetryError
 from keygroups.runs.local import LocalRuns
 from keygroups.runs.merging import BLOCKS_PER_PIECE
-from keygroups.runs.plan import Plan, advance
+from keygroups.runs.run import Plan, advance
 from keygroups.segment.chunk import Chunk
 from keygroups.segment.file import Segment
 from keygroups.settings import Settings
@@ -221,9 +221,9 @@ class Store:
         """Whether ``compact`` has something to do."""
         return self._compaction.is_due(version)
 
-    def compact(self, *, newest: bool = False) -> Segment | None:
+    def compact(self, *, thorough: bool, newest: bool = False) -> Segment | None:
         """Do the next piece of a merge of the latest version, if one is due. See ``Compaction.run``."""
-        return self._compaction.run(newest=newest)
+        return self._compaction.run(thorough=thorough, newest=newest)
 
     def install(self, segment: str) -> tuple[Version, Upload | None] | None:
         """Have plans read what ``compact`` has merged. See ``Compaction.install``."""

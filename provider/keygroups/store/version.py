@@ -8,7 +8,7 @@ import msgspec
 
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
-from keygroups.runs.plan import Plan
+from keygroups.runs.run import Plan
 
 
 class VersionKey(msgspec.Struct, frozen=True, rename="camel"):

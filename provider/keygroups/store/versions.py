@@ -12,7 +12,7 @@ import msgspec
 from keygroups.checkpoint.catalog import Catalog
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.runs.merging import Step
-from keygroups.runs.plan import Plan, durable_files, pieces_of, uploaded
+from keygroups.runs.run import Plan, durable_files, pieces_of, substitute, uploaded
 from keygroups.segment.file import Segment
 from keygroups.store.version import Version, VersionKey
 
@@ -91,10 +91,14 @@ class Versions:
                 self._pinned -= Counter(names)
 
     def replace(self, step: Step) -> None:
-        """Put a merged piece in the place of the rows it covers, in every version that has them."""
+        """Put a merged piece in the place of the rows it covers, in every version with just its column families.
+
+        A version with other families may still have rows that the merge dropped.
+        """
         with self._lock:
             for version in list(self._versions.values()):
-                self._revise(version, step.substituted(version.plan))
+                if version.catalog.ids == step.merge.catalog.ids:
+                    self._revise(version, substitute(version.plan, step.merge.runs, step.runs_after))
 
     def set_file(self, segment: Segment, ref: FileRef) -> None:
         """A segment was uploaded: later manifests list this file in the place of those it was merged from."""

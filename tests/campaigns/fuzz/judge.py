@@ -18,8 +18,7 @@ import pyarrow as pa
 import xxhash
 
 from campaigns.fuzz.rows import Row, checksum_of_file, manifest_of_file, rows_of_file, rows_of_local, state_of
-from keygroups.runs.plan import pieces_of
-from keygroups.runs.run import Piece
+from keygroups.runs.run import Piece, pieces_of
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment
 from keygroups.store.version import Version

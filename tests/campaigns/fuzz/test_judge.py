@@ -17,8 +17,7 @@ from campaigns.fuzz.rows import streams
 from keygroups.checkpoint.filters import RowFilter
 from keygroups.checkpoint.manifest import FileRef
 from keygroups.errors import CheckpointError
-from keygroups.runs.plan import Plan
-from keygroups.runs.run import Run
+from keygroups.runs.run import Plan, Run
 from keygroups.segment.block import Block
 from keygroups.segment.file import Segment, write_segment
 from keygroups.store.downloads import Downloads

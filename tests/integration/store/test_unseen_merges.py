@@ -37,7 +37,9 @@ def merge(provider: JavaObject) -> None:
     remote = field(field(provider, "host"), "store").open()
     server, number = field(remote, "server"), remote.number()
     steps = 0
-    while (merged := json.loads(server.call("compact", json.dumps({"store": number})))["ok"]) is not None:
+    while (
+        merged := json.loads(server.call("compact", json.dumps({"store": number, "thorough": True})))["ok"]
+    ) is not None:
         server.call("install", json.dumps({"store": number, "segment": merged["id"]}))
         steps += 1
     assert steps, "no merge was due"

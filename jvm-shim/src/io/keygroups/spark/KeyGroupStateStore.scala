@@ -107,7 +107,7 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
   override def hasCommitted: Boolean = state.get == Committed
 
   override def metrics: StateStoreMetrics = {
-    val segments = if (session.isOpen) session.version.depth.toLong else 0L
+    val segments = if (session.isOpen) session.version.runs.length.toLong else 0L
     val mapped = if (session.isOpen) session.version.bytes else 0L
     StateStoreMetrics(session.catalog.families.filterNot(_.internal).map(_.keys).sum, mapped + overlayBytes, Map(
       Metrics.OverlayBytes -> overlayBytes,
@@ -120,7 +120,6 @@ class KeyGroupStateStore(override val id: StateStoreId, override val session: Se
       Metrics.CommitTime -> timings.total,
       Metrics.UploadTime -> timings.upload,
       Metrics.CompactionTime -> host.takeCompactionMillis(),
-      Metrics.MergedBytes -> (timings.mergedBytes + host.takeMergedBytes()),
       Metrics.Expired -> timings.expired,
       Metrics.ForcedSnapshots -> (if (forceSnapshot && hasCommitted) 1L else 0L),
       Metrics.BridgeCalls -> (host.calls - callsBefore)),

@@ -86,7 +86,7 @@ class KeyGroupStateStoreProvider extends SplitMaintenance with Replays with Logg
       forceSnapshotOnCommit: Boolean): StateStore = getStore(version, stateStoreCkptId, forceSnapshotOnCommit, false)
 
   override protected def maintainSnapshots(): Unit = {
-    host.compact()
+    host.compactThoroughly()
     reportSnapshot()
   }
 

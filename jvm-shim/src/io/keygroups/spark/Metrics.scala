@@ -19,8 +19,6 @@ object Metrics {
   val UploadTime: StateStoreCustomMetric = timing("keyGroupsUploadMs", "time to upload the version file")
   val CompactionTime: StateStoreCustomMetric =
     timing("keyGroupsCompactionMs", "time of background compaction since the last commit")
-  val MergedBytes: StateStoreCustomMetric =
-    StateStoreCustomSizeMetric("keyGroupsMergedBytes", "key groups: bytes of merged rows written since the last commit")
   val ForcedSnapshots: StateStoreCustomMetric =
     StateStoreCustomSumMetric("forceSnapshotCount", "number of compactions that Spark asked for with a commit")
   val Expired: StateStoreCustomMetric =
@@ -29,7 +27,7 @@ object Metrics {
     StateStoreCustomSumMetric("keyGroupsBridgeCalls", "key groups: calls to the store process")
 
   val all: Seq[StateStoreCustomMetric] = Seq(OverlayBytes, MappedBytes, IndexBytes, Segments, CheckpointBytes,
-    LoadTime, ApplyTime, CommitTime, UploadTime, CompactionTime, MergedBytes, Expired, BridgeCalls, ForcedSnapshots)
+    LoadTime, ApplyTime, CommitTime, UploadTime, CompactionTime, Expired, BridgeCalls, ForcedSnapshots)
 
   /** Of each partition the latest version that was reported to the driver. Spark shows the partitions that lag most. */
   val SnapshotLastUploaded: StateStoreInstanceMetric = StateStoreSnapshotLastUploadInstanceMetric()

@@ -29,8 +29,6 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
   def calls: Long = store.calls
   /** Milliseconds of compaction since the last call. */
   def takeCompactionMillis(): Long = compactor.millis.getAndSet(0)
-  /** Bytes that merges have written to the checkpoint in the background since the last call. */
-  def takeMergedBytes(): Long = compactor.bytes.getAndSet(0)
   /** Number of the latest version that this provider knows. */
   def latestVersion: Option[Long] = store.latest.map(_.key.version)
 
@@ -80,11 +78,11 @@ final class StoreHost(settings: Settings, spec: StoreSpec, files: CheckpointFile
     finally leave()
   }
 
-  /** Compact in the background. */
-  def startCompaction(): Unit = store.opened.foreach(compactor.start)
+  /** Compact in the background, also to save space. */
+  def startCompaction(): Unit = store.opened.foreach(compactor.start(_, thorough = true))
 
-  /** Compact, and upload what is still to be uploaded. */
-  def compact(): Unit = store.opened.foreach(compactor.compact)
+  /** Compact also to save space, and upload what is still to be uploaded. */
+  def compactThoroughly(): Unit = store.opened.foreach(compactor.compact(_, thorough = true))
 
   /** Delete files that no retained version needs. */
   def cleanUp(): Unit = entered(store.opened.foreach { remote =>

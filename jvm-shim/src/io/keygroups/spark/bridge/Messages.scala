@@ -68,7 +68,7 @@ case class SessionRequest(store: Int, session: String)
 
 case class ForgetRequest(store: Int, key: VersionKey)
 
-case class CompactRequest(store: Int, newest: Boolean)
+case class CompactRequest(store: Int, thorough: Boolean, newest: Boolean)
 
 /** @param known see `LoadRequest` */
 case class InstallRequest(store: Int, segment: String, known: Seq[String])
@@ -88,12 +88,11 @@ case class PieceView(id: String, start: Long, stop: Long)
 /**
  * @param revision of two answers with one key the later one has the higher
  * @param runs newest first; of each its pieces in the order of their rows
- * @param depth how many runs a lookup visits at most: those with rows of its family
- * @param batches how many batches or merges made these
+ * @param batches how many batches or merges made the runs
  * @param segments those of the pieces that this JVM does not know
  */
 case class VersionView(key: VersionKey, catalog: Catalog, maxParallelism: Int, revision: Int,
-    runs: Seq[Seq[PieceView]], depth: Int, batches: Int, segments: Seq[SegmentView])
+    runs: Seq[Seq[PieceView]], batches: Int, segments: Seq[SegmentView])
 
 /**
  * @param uploads in their order; of each the fields of `keygroups.store.checkpoint_writer.Upload`, a pair in JSON: local path, name in the

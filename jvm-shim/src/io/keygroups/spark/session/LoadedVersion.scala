@@ -8,13 +8,12 @@ import io.keygroups.spark.segment.{MappedRun, MappedSegment, Piece, SegmentView}
  *
  * @param catalog all column families that it has, whether this query has declared them yet or not
  * @param runs newest first
- * @param depth see `VersionView`
  * @param batches see `VersionView`
  * @param revision see `VersionView`
  * @param startsEmpty the next version has no row of this one
  */
 final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxParallelism: Int,
-    val runs: Array[MappedRun], val depth: Int = 0, val batches: Int = 0, val revision: Int = 0, val startsEmpty: Boolean = false) {
+    val runs: Array[MappedRun], val batches: Int = 0, val revision: Int = 0, val startsEmpty: Boolean = false) {
   private var released = false
 
   /** Each once. */
@@ -28,7 +27,7 @@ final class LoadedVersion(val key: VersionKey, val catalog: Catalog, val maxPara
     if (released) None
     else {
       segments.foreach(_.retain())
-      Some(new LoadedVersion(key, catalog, maxParallelism, runs, depth, batches, revision, startsEmpty))
+      Some(new LoadedVersion(key, catalog, maxParallelism, runs, batches, revision, startsEmpty))
     }
   }
 
@@ -55,8 +54,7 @@ object LoadedVersion {
         held += id -> known.get(id).filter(_.retain()).getOrElse(open(described(id)))
       }
       val runs = view.runs.map(run => new MappedRun(run.map(pieceOf(_, held)).toArray))
-      new LoadedVersion(view.key, view.catalog, view.maxParallelism, runs.toArray, view.depth, view.batches,
-        view.revision)
+      new LoadedVersion(view.key, view.catalog, view.maxParallelism, runs.toArray, view.batches, view.revision)
     } catch {
       case error: Throwable =>
         held.valuesIterator.foreach(_.release())

@@ -47,7 +47,7 @@ private[spark] final class Committer(store: OpenStore, files: CheckpointFiles, c
           store.forget(session.version.key) // as after a failed upload
           throw error
       }
-    if (committed.compact) compactor.start(remote)
+    if (committed.compact) compactor.start(remote, thorough = false)
     version
   }
 
@@ -110,8 +110,6 @@ final class CommitTimings {
   var upload = 0L
   var total = 0L
   var uploadBytes = 0L
-  /** Of merged rows that went with the commit. */
-  var mergedBytes = 0L
   /** Rows that were removed because they had expired. */
   var expired = 0L
 }

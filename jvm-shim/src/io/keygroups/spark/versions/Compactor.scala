@@ -22,8 +22,6 @@ import org.apache.spark.internal.Logging
 private[spark] final class Compactor(store: OpenStore, name: String, files: CheckpointFiles, maxSegments: Int,
     keepOpen: (() => Unit) => Unit, isWanted: () => Boolean) extends Logging {
   val millis = new AtomicLong()
-  /** Of the files that were uploaded. */
-  val bytes = new AtomicLong()
 
   // Guarded by this object, which is notified when a piece is merged and when its upload has ended.
   /** Pieces that are merged, wait for that, or are uploaded. */
@@ -31,6 +29,10 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   private val any = new Lane(MergePools.merges)
   private val newest = new Lane(MergePools.newest)
   private var current: RemoteStore = _
+  /** Whether the next piece is to save space too. */
+  private var isThorough = false
+  /** Calls of `compact` that wait for their end: all pieces are to save space. */
+  private var compacting = 0
   @volatile private var waitingCommits = 0
   /** Of Spark's maintenance, which deletes old files after that; it has one thread for four processors. */
   private val patienceSeconds = 300L
@@ -47,17 +49,27 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   }
 
   /** Compact in the background; beside a piece that is merged, the newest runs. */
-  def start(remote: RemoteStore): Unit = ask(remote)
+  def start(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
+    if (thorough) isThorough = true
+    ask(remote)
+  }
 
   /**
    * Compact until there is nothing to do, the store is closed, or `patienceSeconds` are over: batches may write as fast as this
    * merges. What is under way goes on. Throws what makes it fail.
    */
-  def compact(remote: RemoteStore): Unit = synchronized {
+  def compact(remote: RemoteStore, thorough: Boolean): Unit = synchronized {
     val end = System.nanoTime() + TimeUnit.SECONDS.toNanos(patienceSeconds)
-    awaitWhile(pieces > 0, end)
-    ask(remote)
-    awaitWhile(pieces > 0, end)
+    compacting += 1
+    try {
+      if (thorough) isThorough = true
+      awaitWhile(pieces > 0, end)
+      ask(remote)
+      awaitWhile(pieces > 0, end)
+    } finally {
+      compacting -= 1
+      if (compacting == 0) isThorough = false
+    }
     failure.filter(_ => isWanted()).foreach(throw _)
   }
 
@@ -82,7 +94,7 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   private def isFarBehind: Boolean = runs >= mostRuns
 
-  private def runs: Int = store.latest.fold(0)(_.depth)
+  private def runs: Int = store.latest.fold(0)(_.runs.length)
 
   /** @param end by `System.nanoTime`, whose origin is any: for ever is half of what there is */
   private def awaitWhile(condition: => Boolean, end: Long = System.nanoTime() + (Long.MaxValue >> 1)): Unit =
@@ -116,8 +128,10 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
 
   /** Merge one piece; the next is merged beside its upload. */
   private def step(remote: RemoteStore, lane: Lane): Unit = {
-    synchronized { lane.isAsked = false }
-    val request = CompactRequest(remote.number, newest = lane eq newest)
+    val request = synchronized {
+      lane.isAsked = false
+      requestOf(remote, lane)
+    }
     var piece = Option.empty[SegmentView]
     var installed = Option.empty[Installed]
     attempt(remote) {
@@ -140,6 +154,14 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
       case None => end()
     }
   }
+
+  private def requestOf(remote: RemoteStore, lane: Lane): CompactRequest =
+    if (lane eq newest) CompactRequest(remote.number, thorough = false, newest = true)
+    else {
+      val thorough = isThorough
+      isThorough = compacting > 0
+      CompactRequest(remote.number, thorough, newest = false)
+    }
 
   /** Map a piece, and then have versions read it: a commit that has to map it waits 40 to 80 ms for the index of 128 MB. */
   private def install(remote: RemoteStore, piece: SegmentView): Option[Installed] = {
@@ -167,7 +189,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
   /** Upload a piece. Runs with its rows may be merged again then. */
   private def uploadPiece(remote: RemoteStore, upload: Seq[String]): Unit =
     attempt(remote) {
-      val length = new File(upload.head).length()
       try files.upload(upload.head, upload(1))
       catch {
         case error: Throwable =>
@@ -175,7 +196,6 @@ private[spark] final class Compactor(store: OpenStore, name: String, files: Chec
           throw error
       }
       val wasInTime = remote.call[Boolean]("uploaded", UploadedRequest(remote.number, upload(1), success = true))
-      bytes.addAndGet(length)
       if (wasInTime.contains(false)) throw Failures.slowUpload(s"${files.folder}/${upload(1)}")
       ask(remote)
     }
