@@ -73,6 +73,20 @@ def field(owner: JavaObject, name: str) -> JavaObject:
     return found.get(owner)
 
 
+@contextmanager
+def held_merges(spark: SparkSession) -> Iterator[None]:
+    """Merges of all stores wait for the end of the block."""
+    jvm: Any = spark._jvm
+    pools = jvm.io.keygroups.spark.versions.MergePools
+    rooms = [field(pool, "room") for pool in (pools.merges(), pools.newest())]
+    taken = [room.drainPermits() for room in rooms]
+    try:
+        yield
+    finally:
+        for room, permits in zip(rooms, taken, strict=True):
+            room.release(permits)
+
+
 def as_rows(flat: str) -> Rows:
     """Rows from the flat JSON list that the Scala class gives.
 

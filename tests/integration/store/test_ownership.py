@@ -17,7 +17,15 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from integration.store.driver import PREFIX, Driver, field, kill_servers, room_for_indexes_alone, server_processes
+from integration.store.driver import (
+    PREFIX,
+    Driver,
+    field,
+    held_merges,
+    kill_servers,
+    room_for_indexes_alone,
+    server_processes,
+)
 from integration.store.test_families import family_driver
 from integration.store.test_faults import FAILURE, fails, files, needs_mount, small_disk
 from support.processes import wait_for
@@ -25,9 +33,8 @@ from support.spark import session_with
 
 GRACE_SECONDS = 15
 ROWS = 20_000
-"""Five times as many are garbage enough for a thorough merge, and too little for one after a commit."""
-DISK_BUDGET = "7m"
-"""Five runs of ROWS rows fit, a merge of them beside them does not."""
+DISK_BUDGET = "6m"
+"""Five runs of ROWS rows fit, a merge of four beside them does not."""
 
 
 def test_a_scan_of_a_session_that_has_ended_touches_no_memory(spark: SparkSession, tmp_path: Path) -> None:
@@ -252,16 +259,16 @@ def test_a_merged_segment_that_cannot_be_mapped_is_uploaded_later(
     spark: SparkSession, tmp_path: Path, local: Path
 ) -> None:
     """The JVM runs out of file handles while the store process merges."""
-    conf = {PREFIX + "localDir": str(local), PREFIX + "compactionFanout": "30"}
-    driver = Driver(spark, tmp_path / "checkpoint", conf)
-    for version in range(5):  # five rows for most keys, but no version has all keys
-        driver.open(version, "")
-        driver.putRange("text", version, version + ROWS, "value")
-        driver.commit()
-    (server,) = server_processes()
-    before = files(tmp_path / "checkpoint", "s*")
-    with ThreadPoolExecutor(1) as thread:
+    driver = Driver(spark, tmp_path / "checkpoint", {PREFIX + "localDir": str(local)})
+    with held_merges(spark):
+        for version in range(4):
+            driver.open(version, "")
+            driver.putRange("text", version, version + ROWS, "value")
+            driver.commit()
+        (server,) = server_processes()
+        before = files(tmp_path / "checkpoint", "s*")
         os.kill(server.pid, SIGSTOP)
+    with ThreadPoolExecutor(1) as thread:
         maintained = thread.submit(driver.maintain)
         threading.Event().wait(2)
         pid = jvm_pid(spark)
@@ -318,7 +325,7 @@ def test_a_merge_that_fails_in_maintenance_leaves_the_rest_to_it(
     """Its result has no room on the local disk. The file of a superseded attempt goes; Spark, which would unload the
     store, sees no error."""
     checkpoint = tmp_path / "checkpoint"
-    conf = {PREFIX + "localDir": str(local), PREFIX + "compactionFanout": "30"}
+    conf = {PREFIX + "localDir": str(local)}
     conf["spark.sql.streaming.minBatchesToRetain"] = "2"
     first = Driver(spark, checkpoint, conf)
     first.open(0, "")
