@@ -95,7 +95,8 @@ def add_resources(spark: str, classes: Path) -> None:
     """Add what is read at run time: the settings' declarations, the versions, and what Spark finds by itself."""
     folder = classes / RESOURCES
     folder.mkdir(parents=True, exist_ok=True)
-    shutil.copy(PACKAGE / "settings.json", folder)
+    for name in ("settings.json", "conversions.json"):
+        shutil.copy(PACKAGE / name, folder)
     version = runpy.run_path(str(PACKAGE / "_version.py"))["__version__"]
     (folder / "keygroups.properties").write_text(f"version={version}\nspark={spark}\n", encoding="ascii")
     services = classes / "META-INF" / "services"

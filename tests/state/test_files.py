@@ -198,18 +198,6 @@ def test_types_evolve(old: str, new: str, value: Any, expected: Any) -> None:
 
 @pytest.mark.usefixtures("on_files")
 @pytest.mark.parametrize(
-    ("old", "new"), [("bigint", "int"), ("string", "bigint"), ("a int", "a string"), ("a int", "int")]
-)
-def test_a_type_that_cannot_evolve_is_refused(old: str, new: str) -> None:
-    """Row D2: the message has both types."""
-    before = Probed(s=ValueStateDescriptor("s", old))
-    snapshot = before.harness.snapshot()
-    with pytest.raises(StateError, match="cannot read what is stored under its name"):
-        Probed(snapshot, s=ValueStateDescriptor("s", new))
-
-
-@pytest.mark.usefixtures("on_files")
-@pytest.mark.parametrize(
     ("old", "new"),
     [
         (ListStateDescriptor("s", "string"), ValueStateDescriptor("s", "string")),

@@ -7,13 +7,14 @@ All rows are rewritten in the batch that meets them, so that a version has one f
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from pyspark.sql import types as spark
 
 from keygroups.keyed.tables import Entry
 from keygroups.partition.block_rows import values_of
 from keygroups.partition.chunks import ROWS_AT_ONCE, ChunkRows
+from keygroups.partition.conversions import conversion
 from keygroups.partition.forms import VALUE, WRITTEN, EntryForm, is_wrapper
 from keygroups.partition.items import join_items, stored_items
 from keygroups.partition.sealed import Sealed
@@ -24,16 +25,6 @@ from keygroups.state.errors import StateError
 
 CHUNK_BYTES: Final = 64 << 20
 """Of keys and values that are rewritten at once."""
-Convert: TypeAlias = Callable[[Any], Any]
-
-_WIDER: Final[dict[type[spark.DataType], tuple[type[spark.DataType], ...]]] = {
-    spark.ByteType: (spark.ShortType, spark.IntegerType, spark.LongType),
-    spark.ShortType: (spark.IntegerType, spark.LongType),
-    spark.IntegerType: (spark.LongType,),
-    spark.FloatType: (spark.DoubleType,),
-}
-
-
 Read: TypeAlias = Callable[[Bytes], list[Entry]]
 
 
@@ -51,13 +42,13 @@ def reader_of(stored: spark.StructType, descriptor: StateDescriptor, now: int) -
     is_wrapped = is_wrapper(stored)
     is_timed = is_wrapped and stored.names == [VALUE, WRITTEN]
     kind = stored.fields[0].dataType if is_wrapped else stored
-    convert = _conversion(kind, descriptor.type)
+    convert = conversion(kind, descriptor.type)
     if convert is None:
         raise StateError(
-            f"{descriptor} cannot read what is stored under its name",
-            expected=f"a type that {kind.simpleString()} can become: fields may be added, removed and widened",
+            f"the values of state {descriptor.name!r} cannot become another type",
+            expected=kind.simpleString(),
             found=descriptor.type.simpleString(),
-            fix="give the state another name, or keep its type",
+            fix="keep the type, or give the state another name",
         )
     decode, begun = row_decoder(stored), now if descriptor.ttl else 0
 
@@ -65,7 +56,16 @@ def reader_of(stored: spark.StructType, descriptor: StateDescriptor, now: int) -
         columns = decode(rows)
         values = columns[0] if is_wrapped else list(zip(*columns, strict=True))
         times = columns[1] if is_timed and descriptor.ttl else [begun] * len(values)
-        return [(None if value is None else convert(value), time) for value, time in zip(values, times, strict=True)]
+        try:
+            converted = [None if value is None else convert(value) for value in values]
+        except (ValueError, OverflowError) as error:  # such as of bytes that are no text
+            raise StateError(
+                f"a stored value of state {descriptor.name!r} cannot become another type",
+                expected=descriptor.type.simpleString(),
+                found=f"{kind.simpleString()}: {error}",
+                fix="go back to the type that the state had",
+            ) from error
+        return list(zip(converted, times, strict=True))
 
     return read
 
@@ -96,45 +96,3 @@ def rewritten(sealed: Sealed, read: Read, form: EntryForm, *, lists: bool) -> It
                 yield rows
                 rows = ChunkRows()
     yield rows
-
-
-def _conversion(old: spark.DataType, new: spark.DataType) -> Convert | None:
-    """What turns a value of one type into one of another; None if nothing does."""
-    if isinstance(old, spark.StructType) and isinstance(new, spark.StructType):
-        return _struct(old, new)
-    if isinstance(old, spark.ArrayType) and isinstance(new, spark.ArrayType):
-        element = _conversion(old.elementType, new.elementType)
-        return element and (lambda values: [None if value is None else element(value) for value in values])
-    if isinstance(old, spark.MapType) and isinstance(new, spark.MapType):
-        return _map(old, new)
-    if old == new or type(new) in _WIDER.get(type(old), ()):
-        return float if isinstance(new, spark.DoubleType) else lambda value: value
-    return None
-
-
-def _struct(old: spark.StructType, new: spark.StructType) -> Convert | None:
-    places = {name: i for i, name in enumerate(old.names)}
-    parts: list[tuple[int, Convert] | None] = []
-    for field in new.fields:
-        if field.name not in places:
-            if not field.nullable:
-                return None
-            parts.append(None)
-            continue
-        convert = _conversion(old.fields[places[field.name]].dataType, field.dataType)
-        if convert is None:
-            return None
-        parts.append((places[field.name], convert))
-    make = spark.Row(*new.names)
-
-    def converted(row: Any) -> Any:
-        return make(*(None if p is None or row[p[0]] is None else p[1](row[p[0]]) for p in parts))
-
-    return converted
-
-
-def _map(old: spark.MapType, new: spark.MapType) -> Convert | None:
-    key, value = _conversion(old.keyType, new.keyType), _conversion(old.valueType, new.valueType)
-    if key is None or value is None:
-        return None
-    return lambda entries: {key(k): None if v is None else value(v) for k, v in entries.items()}

@@ -24,6 +24,8 @@ WRAPPED = "keygroups.wrapped"
 """Metadata of columns that no user has named."""
 PICKLED = "keygroups.pickled"
 """The same of columns whose values are pickled."""
+KIND = "keygroups.kind"
+"""Metadata of the first column: what the state is, such as ``reducing``. One of another kind has other values."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,28 @@ def entry_form(descriptor: StateDescriptor, *, nullable: bool = False) -> EntryF
     Raises:
         SettingError: The type cannot be stored.
     """
-    kind = descriptor.type
+    kind, state = descriptor.type, state_kind(descriptor)
     if descriptor.ttl:
-        return _timed(spark.StructType([_column(VALUE, kind), _column(WRITTEN, spark.LongType())]))
+        return _timed(_of_kind(state, _column(VALUE, kind), _column(WRITTEN, spark.LongType())))
     if isinstance(kind, spark.StructType) and kind.fields and not nullable:
-        return _struct(kind)
-    return _single(spark.StructType([_column(VALUE, kind)]))
+        return _struct(_of_kind(state, *kind.fields))
+    return _single(_of_kind(state, _column(VALUE, kind)))
+
+
+def state_kind(descriptor: StateDescriptor) -> str:
+    """Give the kind that is stored with a state: a sorted map is stored as a map."""
+    return descriptor.kind.removeprefix("sorted ")
+
+
+def stored_kind(schema: spark.StructType) -> str | None:
+    """Give the kind of the state that values were stored for; None if they are older than that it is stored."""
+    kind: str | None = schema.fields[0].metadata.get(KIND)
+    return kind
+
+
+def has_same_rows(one: spark.StructType, other: spark.StructType) -> bool:
+    """Tell whether rows of one schema are rows of another: nullability and comments do not matter."""
+    return is_wrapper(one) == is_wrapper(other) and _form(one) == _form(other)
 
 
 def name_schema(kind: spark.DataType) -> spark.StructType:
@@ -75,6 +93,25 @@ def stored_schema(text: str) -> spark.StructType:
     schema = spark.StructType.fromJson(json.loads(text))
     fields = [_with_type(field, PickleType()) if PICKLED in field.metadata else field for field in schema.fields]
     return spark.StructType(fields)
+
+
+def _of_kind(state: str, first: spark.StructField, *others: spark.StructField) -> spark.StructType:
+    metadata = {**first.metadata, KIND: state}
+    return spark.StructType([spark.StructField(first.name, first.dataType, first.nullable, metadata), *others])
+
+
+def _form(kind: spark.DataType) -> Any:
+    """What of a type decides on the bytes of its values, and on what is made of them."""
+    match kind:
+        case spark.StructType():
+            return [(field.name, _form(field.dataType)) for field in kind.fields]
+        case spark.ArrayType():
+            return "array", _form(kind.elementType)
+        case spark.MapType():
+            return "map", _form(kind.keyType), _form(kind.valueType)
+        case PickleType():
+            return PickleType
+    return kind
 
 
 def _with_type(field: spark.StructField, kind: spark.DataType) -> spark.StructField:

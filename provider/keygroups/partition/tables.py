@@ -17,7 +17,7 @@ from keygroups.functions.timers import TimeDomain
 from keygroups.partition.chunks import ChunkColumns, ChunkRows
 from keygroups.partition.evolution import reader_of, rewritten
 from keygroups.partition.expiry import expired, has_looked_at, window_of
-from keygroups.partition.forms import is_wrapper, stored_schema
+from keygroups.partition.forms import has_same_rows, state_kind, stored_kind, stored_schema
 from keygroups.partition.keys import Keys
 from keygroups.partition.lists import FileLists
 from keygroups.partition.maps import FileMaps
@@ -207,9 +207,9 @@ class FileTables:
         stored = self._view.families.get(descriptor.name)
         if stored is None:
             return table
-        _require_same_keys(stored, kept.family, descriptor)
         schema = stored_schema(stored.value_schema)
-        if schema == table.form.schema and is_wrapper(schema) == is_wrapper(table.form.schema):
+        _require_same_state(stored, kept.family, schema, descriptor)
+        if has_same_rows(schema, table.form.schema):
             return table
         read = reader_of(schema, descriptor, self._view.now)
         chunks = rewritten(table.sealed, read, table.form, lists=isinstance(table, FileLists))
@@ -273,12 +273,16 @@ def _require_same_operator(view: View, uid: str) -> None:
         )
 
 
-def _require_same_keys(stored: StoredFamily, family: WrittenFamily, descriptor: StateDescriptor) -> None:
+def _require_same_state(
+    stored: StoredFamily, family: WrittenFamily, values: spark.StructType, descriptor: StateDescriptor
+) -> None:
     known, wanted = (spark.StructType.fromJson(json.loads(text)) for text in (stored.key_schema, family.key_schema))
-    if stored.lists != family.lists or known.simpleString() != wanted.simpleString():  # not the metadata of a watermark
+    kind = stored_kind(values) or ("list" if stored.lists else None)
+    same_kind = stored.lists == family.lists and kind in (None, state_kind(descriptor))
+    if not same_kind or known.simpleString() != wanted.simpleString():  # not the metadata of a watermark
         raise StateError(
             f"state {descriptor.name!r} was stored as another one",
-            expected=f"{'a list' if stored.lists else 'one value'} under {known.simpleString()}",
+            expected=f"a {kind or 'single value'} state under {known.simpleString()}",
             found=f"{descriptor}, under {wanted.simpleString()}",
             fix="give the new state another name, or keep kind and key types",
         )

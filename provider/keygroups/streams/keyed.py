@@ -125,7 +125,7 @@ class KeyedStream:
             function: Makes one row of two, the older one first.
             uid: Name of the operator.
         """
-        # Without metadata, where Spark has the delay of the watermark: a state is stored anew if its type changes.
+        # Without metadata, where Spark has the delay of the watermark.
         columns = [spark.StructField(f.name, nullable(f.dataType)) for f in self._seen.fields]
         return self._same_columns(Reducer(function, spark.StructType(columns)), uid)
 

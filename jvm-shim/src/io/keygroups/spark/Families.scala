@@ -4,7 +4,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import io.keygroups.spark.bridge.FamilyMessage
 import io.keygroups.spark.keys.{KeyShape, PartitionColumns}
-import io.keygroups.spark.session.{Family, PlainValues, ValueCodec}
+import io.keygroups.spark.session.{Family, LaterValues, PlainValues, ValueCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.streaming.state._
 import org.apache.spark.sql.execution.streaming.state.keygroups.SparkInternals
@@ -55,7 +55,7 @@ final class Families(storeId: StateStoreId, hadoopConf: Configuration, encoding:
     val shape = PartitionColumns.shape(storeId, name, schema, encoder, hadoopConf)
     val (values, stored) =
       if (encoding != Families.Avro || schemas.isEmpty) (new PlainValues(valueSchema.length), Families.UnsafeRows)
-      else (SparkInternals.avroValues(schema, valueSchema, schemas, name), Families.Avro)
+      else (new LaterValues(SparkInternals.avroValues(schema, valueSchema, schemas, name)), Families.Avro)
     DeclaredFamily(name, schema, valueSchema, encoder, shape, values, stored, hasLists, isInternal)
   }
 }

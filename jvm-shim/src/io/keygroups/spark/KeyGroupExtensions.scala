@@ -1,6 +1,6 @@
 package io.keygroups.spark
 
-import io.keygroups.spark.operators.{LooksAhead, OpensTransformWithState}
+import io.keygroups.spark.operators.{LooksAhead, MarksKeyedFunctions, OpensTransformWithState, PlansKeyedFunctions}
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
@@ -11,7 +11,11 @@ import org.apache.spark.sql.execution.{ColumnarRule, SparkPlan}
  * starts is found through Java's ServiceLoader.
  */
 class KeyGroupExtensions extends SparkSessionExtensionsProvider {
-  override def apply(extensions: SparkSessionExtensions): Unit = extensions.injectColumnar(_ => KeyGroupExtensions.Open)
+  override def apply(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectPreCBORule(_ => MarksKeyedFunctions)
+    extensions.injectPlannerStrategy(_ => PlansKeyedFunctions)
+    extensions.injectColumnar(_ => KeyGroupExtensions.Open)
+  }
 }
 
 object KeyGroupExtensions {

@@ -60,11 +60,11 @@ object Settings {
   val Prefix: String = s"$Spark$Ours."
 
   private val declared: Map[String, Declared] =
-    ListMap.from(Json.read[Seq[Declared]](resource("settings.json")).map(d => d.name -> d))
+    ListMap.from(Json.read[Seq[Declared]](Resources.text("settings.json")).map(d => d.name -> d))
 
   private val build: Properties = {
     val properties = new Properties()
-    properties.load(new java.io.StringReader(resource("keygroups.properties")))
+    properties.load(new java.io.StringReader(Resources.text("keygroups.properties")))
     properties
   }
 
@@ -123,6 +123,10 @@ object Settings {
     row(right.length)
   }
 
-  private def resource(name: String): String =
+}
+
+/** What the jar has beside its classes. */
+private[spark] object Resources {
+  def text(name: String): String =
     Using.resource(getClass.getResourceAsStream(name))(in => new String(in.readAllBytes(), UTF_8))
 }

@@ -2,13 +2,14 @@ package io.keygroups.spark.operators
 
 import io.keygroups.spark.bridge.Json
 import io.keygroups.spark.{Failures, KeyGroupStateStore}
+import org.apache.hadoop.conf.Configuration
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.{Expression, PythonUDF, SortOrder}
-import org.apache.spark.sql.execution.{SortExec, SparkPlan}
+import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
 import org.apache.spark.sql.execution.streaming.operators.stateful.{StatefulOperatorCustomMetric, StatefulOperatorCustomSumMetric}
-import org.apache.spark.sql.execution.streaming.state.StateStore
+import org.apache.spark.sql.execution.streaming.state.{StateSchemaValidationResult, StateStore, StateStoreColFamilySchema}
 import org.apache.spark.sql.execution.streaming.state.keygroups.WorkerInternals
 
 /**
@@ -21,6 +22,7 @@ final class KeyedNode(node: TransformWithStateInPySparkExec, input: SparkPlan) e
   private val evaluated = WorkerInternals.overBatches(function, inputRows.schema, output, conf, pythonMetrics)
   private val (mostRows, mostBytes) = (conf.arrowMaxRecordsPerBatch, conf.arrowMaxBytesPerBatch)
   private val earliestTimer = new EarliestTimer
+  @transient private var recorded = RecordedStates.none
   // Lazy: a superclass asks for the metrics while it is made.
   lazy val declared: KeyedNode.Declared = KeyedNode.declared(node.functionExpr)
 
@@ -40,6 +42,22 @@ final class KeyedNode(node: TransformWithStateInPySparkExec, input: SparkPlan) e
   override def customStatefulOperatorMetrics: Seq[StatefulOperatorCustomMetric] =
     super.customStatefulOperatorMetrics ++ declared.metrics.map(name =>
       StatefulOperatorCustomSumMetric(declared.metric(name), s"$name of operator ${declared.uid}"))
+
+  /** Spark's own broadcast of the recorded schemas is for values in Avro. Workers write rows of Spark and rewrite old ones. */
+  override def supportsSchemaEvolution: Boolean = false
+
+  override def validateAndMaybeEvolveStateSchema(hadoopConf: Configuration, batchId: Long,
+      stateSchemaVersion: Int): List[StateSchemaValidationResult] = {
+    recorded = RecordedStates.before(batchId, getStateInfo, operatorStateMetadataVersion, hadoopConf)
+    super.validateAndMaybeEvolveStateSchema(hadoopConf, batchId, stateSchemaVersion)
+  }
+
+  /** What Spark is about to record. KeyGroupsException: a state cannot go on with what it has stored. */
+  override def getColFamilySchemas(shouldBeNullable: Boolean): Map[String, StateStoreColFamilySchema] =
+    super.getColFamilySchemas(false).map { case (name, declared) =>
+      recorded.requireFollows(declared, evolves = shouldBeNullable)
+      name -> Recordable.of(declared)
+    }
 
   override protected def doExecute(): RDD[InternalRow] = {
     metrics // made on the driver
@@ -89,19 +107,13 @@ private[operators] object KeyedNode {
     def metric(name: String): String = s"$uid.$name"
   }
 
-  def isOurs(node: TransformWithStateInPySparkExec): Boolean = node.functionExpr match {
+  def isOurs(function: Expression): Boolean = function match {
     case function: PythonUDF => function.name.startsWith(Function)
     case _ => false
   }
 
   def declared(function: Expression): Declared =
     Json.read[Declared](function.asInstanceOf[PythonUDF].name.drop(Function.length))
-
-  /** The child without the sort that Spark has put there for its own node. */
-  def unsorted(node: TransformWithStateInPySparkExec): SparkPlan = node.child match {
-    case SortExec(order, false, child, _) if node.requiredChildOrdering.head == order => child
-    case child => child
-  }
 
   /** The name decides whose state an operator finds. */
   def requireOwnNames(plan: SparkPlan): SparkPlan = {

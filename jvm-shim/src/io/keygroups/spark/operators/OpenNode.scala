@@ -29,8 +29,6 @@ private[spark] object OpensTransformWithState extends Rule[SparkPlan] {
     else KeyedNode.requireOwnNames(plan.transformUp {
       case node: OpenNode => node
       case node: TransformWithStateExec if node.isStreaming => new OpenScalaNode(node)
-      case node: TransformWithStateInPySparkExec if node.isStreaming && KeyedNode.isOurs(node) =>
-        new KeyedNode(node, KeyedNode.unsorted(node))
       case node: TransformWithStateInPySparkExec if node.isStreaming => new OpenPythonNode(node, node.child)
     })
 }

@@ -1,7 +1,12 @@
 package io.keygroups.spark.operators
 
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression}
+import org.apache.spark.sql.catalyst.plans.logical.TransformWithStateInPySpark
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.python.streaming.TransformWithStateInPySparkExec
+import org.apache.spark.sql.execution.streaming.operators.stateful.StatefulOperatorStateInfo
+import org.apache.spark.sql.streaming.{OutputMode, TimeMode}
+import org.apache.spark.sql.types.StructType
 
 /**
  * transformWithState and transformWithStateInPandas of PySpark.
@@ -15,11 +20,21 @@ class OpenPythonNode(node: TransformWithStateInPySparkExec, input: SparkPlan) ex
     node.eventTimeWatermarkForEviction, node.userFacingDataType, input, node.isStreaming, node.hasInitialState,
     node.initialState, node.initialStateGroupingAttrs, node.initialStateSchema) with OpenNode {
 
-  override protected def withNewChildrenInternal(left: SparkPlan, right: SparkPlan): TransformWithStateInPySparkExec =
-    again(super.withNewChildrenInternal(left, right))
+  /** Spark's changes of a node go through here, or through the next two. */
+  override def copy(functionExpr: Expression, groupingAttributes: Seq[Attribute], columns: Seq[Attribute],
+      outputMode: OutputMode, timeMode: TimeMode, stateInfo: Option[StatefulOperatorStateInfo], batchTimestampMs: Option[Long],
+      prevBatchTimestampMs: Option[Long], eventTimeWatermarkForLateEvents: Option[Long],
+      eventTimeWatermarkForEviction: Option[Long], userFacingDataType: TransformWithStateInPySpark.UserFacingDataType.Value,
+      child: SparkPlan, isStreaming: Boolean, hasInitialState: Boolean, initialState: SparkPlan,
+      initialStateGroupingAttrs: Seq[Attribute], initialStateSchema: StructType): TransformWithStateInPySparkExec =
+    again(super.copy(functionExpr, groupingAttributes, columns, outputMode, timeMode, stateInfo, batchTimestampMs,
+      prevBatchTimestampMs, eventTimeWatermarkForLateEvents, eventTimeWatermarkForEviction, userFacingDataType, child,
+      isStreaming, hasInitialState, initialState, initialStateGroupingAttrs, initialStateSchema))
 
   override def makeCopy(newArgs: Array[AnyRef]): SparkPlan =
-    again(copy().makeCopy(newArgs).asInstanceOf[TransformWithStateInPySparkExec])
+    again(super.copy().makeCopy(newArgs).asInstanceOf[TransformWithStateInPySparkExec])
+
+  override def clone(): SparkPlan = again(super.copy().clone().asInstanceOf[TransformWithStateInPySparkExec])
 
   /** A node of this kind. */
   protected def again(node: TransformWithStateInPySparkExec): TransformWithStateInPySparkExec =

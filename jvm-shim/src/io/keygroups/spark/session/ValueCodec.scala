@@ -44,6 +44,13 @@ object PlainValues {
   val Encoding = "unsaferow"
 }
 
+/** Another codec, which is made when it is needed: Spark's own cannot be made for some types, and workers need none. */
+final class LaterValues(make: => ValueCodec) extends ValueCodec {
+  private lazy val made = make
+  override def write(value: UnsafeRow, target: ValueBytes): ValueBytes = made.write(value, target)
+  override def read(bytes: Array[Byte], offset: Long, length: Int): UnsafeRow = made.read(bytes, offset, length)
+}
+
 /**
  * Values stored by an encoder of Spark's, which knows the schemas that the family has had.
  *
