@@ -32,7 +32,7 @@ _UNREADABLE = (
 _OMITTED: dict[str, Any] = {
     "format": 2, "checksum": "", "parts": [], "parent": "", "segments": [], "changelog": None, "written_by": "",
     "id": "", "families": [], "next_family": 0, "encoding": "unsaferow", "lists": False, "internal": False, "keys": 0,
-    "span": None, "follows": False, "key_groups": None, "spilled": 0,
+    "span": None, "follows": False, "key_groups": None, "spilled": 0, "superseded": [], "root": 0,
 }  # fmt: skip
 """What a manifest means where it does not say."""
 

@@ -33,7 +33,7 @@ from support.spark import session_with
 
 GRACE_SECONDS = 15
 ROWS = 20_000
-DISK_BUDGET = "6m"
+DISK_BUDGET = "7m"
 """Five runs of ROWS rows fit, a merge of four beside them does not."""
 
 
@@ -333,7 +333,7 @@ def test_a_merge_that_fails_in_maintenance_leaves_the_rest_to_it(
     first.commit()
     first.close()
     (superseded,) = files(checkpoint, "v*")
-    driver = Driver(spark, checkpoint, conf | {PREFIX + "diskBudget": DISK_BUDGET, PREFIX + "blockBytes": "64k"})
+    driver = Driver(spark, checkpoint, conf | {PREFIX + "diskBudget": DISK_BUDGET, PREFIX + "blockBytes": "256k"})
     for version in range(5):
         driver.open(version, "")
         driver.putRange("text", version, version + ROWS, "value")
