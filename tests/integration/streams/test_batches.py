@@ -164,7 +164,10 @@ WRONG: dict[str, tuple[Give, str]] = {
     "a row": (lambda *_: ("a", 1), r"operator 'giving' gave wrong columns .*found \('a', 1\)"),
     "a column less": (lambda keys, *_: {"user": keys["user"]}, "gave wrong columns .*found 'user'"),
     "lengths": (lambda keys, *_: {"user": keys["user"], "n": []}, r"gave wrong columns .*n: 0 values"),
-    "a type": (lambda keys, *_: {"user": keys["user"], "n": keys["user"]}, "wrong value for column 'n', in row 0 .*bigint"),
+    "a type": (
+        lambda keys, *_: {"user": keys["user"], "n": keys["user"]},
+        "wrong value for column 'n', in row 0 .*bigint",
+    ),
     "a side output": (lambda _, batch, __: (LATE, batch), "a side output that it did not declare .*found late"),
 }
 
